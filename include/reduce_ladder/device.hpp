@@ -1,0 +1,88 @@
+// A device that can hold an input, run stages over it and, if it has a clock worth trusting, time
+// them.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "reduce_ladder/stage.hpp"
+
+namespace reduce_ladder {
+
+enum class DeviceKind { cuda, sim };
+
+// Facts about a CUDA device that the report shows. Bytes, and bytes per second.
+struct CudaInfo {
+  int ordinal = 0;
+  int compute_major = 0;
+  int compute_minor = 0;
+  std::size_t memory_bytes = 0;
+  std::size_t l2_bytes = 0;
+  double theoretical_bandwidth =
+      0;                // 2 x memory clock x bus width / 8; 0 where the driver hides it
+  std::string driver;   // the display driver's version where known, else its CUDA version
+  std::string runtime;  // CUDA runtime, "13.0"
+};
+
+struct DeviceInfo {
+  DeviceKind kind = DeviceKind::sim;
+  std::string name;
+  Machine machine;
+  std::optional<CudaInfo> cuda;  // absent on the simulator
+};
+
+// How to sample one stage. The run ends when both minima are met, or at the time-out.
+struct Sampling {
+  unsigned warmups = 3;
+  unsigned min_samples = 50;
+  double min_seconds = 0.02;  // wall time spent sampling
+  double timeout_seconds = 1.0;
+};
+
+// Times of single runs, in seconds, in the order they were taken.
+using Samples = std::vector<double>;
+
+// Device-to-device copies of `bytes` bytes; each moves 2 x bytes (read and written).
+struct CopySamples {
+  std::size_t bytes = 0;
+  Samples seconds;
+};
+
+class Device {
+ public:
+  Device() = default;
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+  virtual ~Device() = default;
+
+  [[nodiscard]] virtual const DeviceInfo& info() const = 0;
+  [[nodiscard]] virtual std::span<const Stage> stages() const = 0;
+
+  // Makes `values` the input of all later runs. The caller keeps them alive until the next load.
+  // Throws OutOfMemoryError.
+  virtual void load(std::span<const float> values) = 0;
+
+  // One run over the loaded input into a poisoned output (NaN): a stage that writes nothing returns
+  // NaN. `plan` must be the stage's own for the loaded n. Throws CudaError or SimulatorFault.
+  virtual float run(const Stage& stage, const Plan& plan) = 0;
+
+  // Times single runs with a cold, clean L2 and no host launch time inside. Nothing on a device
+  // without a clock worth trusting.
+  virtual std::optional<Samples> time(const Stage& stage, const Plan& plan,
+                                      const Sampling& sampling) = 0;
+
+  // The copy ceiling, by the same protocol as time().
+  virtual std::optional<CopySamples> time_copy(const Sampling& sampling) = 0;
+};
+
+// The simulator, always available. `seed` draws the order in which blocks and threads run.
+std::unique_ptr<Device> make_simulated_device(std::uint64_t seed);
+
+// The CUDA device with this ordinal. Throws NoGpuError that says why none is usable: built without
+// CUDA, no driver, no device, no such ordinal, or no code for its architecture.
+std::unique_ptr<Device> make_cuda_device(int ordinal);
+
+}  // namespace reduce_ladder

@@ -1,0 +1,96 @@
+// The contract between kernels and harness: what a stage is, how it cuts a problem into launches,
+// and what it needs to run. Nothing here knows CUDA or the simulator.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace reduce_ladder {
+
+// Counts and positions of elements; 64 bits, so that arithmetic is safe past 2^32 elements.
+using Index = std::uint64_t;
+
+// Block sizes that every stage supports: powers of two from one warp to the hardware's limit.
+inline constexpr unsigned kMinBlock = 32;
+inline constexpr unsigned kMaxBlock = 1024;
+inline constexpr unsigned kDefaultBlock = 256;
+
+// The largest grid that CUDA launches in x.
+inline constexpr Index kMaxGrid = std::numeric_limits<std::int32_t>::max();
+
+// What a stage promises about the bits of its result (the vocabulary of CUB's determinism
+// guarantees).
+enum class Determinism {
+  not_guaranteed,  // the order of the additions may change from run to run
+  run_to_run,      // same bits on the same device with the same launch shape
+  gpu_to_gpu,      // same bits whatever the launch shape or the device
+};
+
+// How much of the machine one launch can occupy; all that launch geometry needs to know of a
+// device.
+struct Machine {
+  unsigned multiprocessors = 1;
+  unsigned threads_per_multiprocessor = kMaxBlock;  // resident at once
+  unsigned blocks_per_multiprocessor = 1;           // resident at once
+};
+
+// What the user and the device give a stage to plan with. `block` is in threads.
+struct Shape {
+  unsigned block = kDefaultBlock;
+  Machine machine;
+};
+
+// One kernel launch: reduces `n` values to `grid` partials.
+struct Pass {
+  Index n = 0;
+  unsigned grid = 1;           // blocks
+  unsigned block = 0;          // threads a block
+  unsigned shared_values = 0;  // values of dynamic shared memory a block
+  Index depth = 0;             // additions on the longest path from an input to its partial
+};
+
+// All launches of one run, in order. The first pass reads the input and the last one leaves one
+// value.
+struct Plan {
+  std::vector<Pass> passes;
+  Index atomic_depth = 0;  // additions that the last pass makes one after the other, in any order
+
+  // h of the error bound: additions on the longest path of the whole tree.
+  [[nodiscard]] Index depth() const;
+  // Elements of scratch that the partials need, all passes together.
+  [[nodiscard]] Index workspace() const;
+};
+
+// Device addresses for one run. `input` holds n values, `workspace` at least Plan::workspace()
+// values. `queue` is the backend's own: a cudaStream_t, or the simulator. The result goes to
+// *output.
+template <typename T>
+struct Problem {
+  const T* input = nullptr;
+  T* workspace = nullptr;
+  T* output = nullptr;
+  void* queue = nullptr;
+};
+
+// One rung of the ladder, as a sum of float32. `launch` only queues work; everything that must be
+// zeroed is queued there too, so that it is part of the stage's time.
+struct Stage {
+  int number = 0;
+  std::string_view name;     // as typed after --stages
+  std::string_view idea;     // the one thing that this rung does differently
+  std::string_view removes;  // the cost of the rung before that is gone
+  Determinism determinism = Determinism::run_to_run;
+  Plan (*plan)(Index n, const Shape& shape) = nullptr;  // throws UsageError past kMaxGrid
+  void (*launch)(const Plan& plan, const Problem<float>& problem) = nullptr;
+};
+
+// The table of stages in reading order, once for each backend. stages_cuda() exists only in a build
+// with CUDA.
+std::span<const Stage> stages_cuda();
+std::span<const Stage> stages_simulated();
+
+}  // namespace reduce_ladder
