@@ -1,0 +1,186 @@
+// A simulator of the SIMT machine: blocks spread over the host's cores, every thread of a block a
+// fiber.
+//
+// A block barrier orders memory accesses and nothing else. So a thread does not stop at a barrier:
+// it counts it, runs on, and stops before its next access to memory until its whole block has
+// arrived. No access can tell the difference, and a thread that only walks from barrier to barrier
+// costs next to nothing. Every access of a kernel to memory therefore goes through the array types
+// below.
+//
+// Scheduling is drawn from a seed: the order of blocks in a launch, and the order in which the
+// threads of a block begin. Threads of one block never run at the same time; blocks do.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <source_location>
+#include <type_traits>
+
+#include "reduce_ladder/stage.hpp"
+
+namespace reduce_ladder::simt {
+
+inline constexpr unsigned kWarpSize = 32;
+
+struct Coordinate {
+  unsigned x;
+};
+
+// Of the simulated thread that runs on this host thread.
+inline constinit thread_local Coordinate threadIdx{0};
+inline constinit thread_local Coordinate blockIdx{0};
+inline constinit thread_local Coordinate blockDim{0};
+inline constinit thread_local Coordinate gridDim{0};
+
+// A thread may run this many barriers ahead of its block before it has to wait.
+inline constexpr std::size_t kBarriersAhead = 32;
+
+// The block barriers of the running block, and how far the running thread has come.
+struct Barriers {
+  std::uint64_t reached = 0;   // that the running thread has come to
+  std::uint64_t complete = 0;  // that all threads of its block are known to have come to
+  std::uint64_t furthest = 0;  // that any other thread of its block has come to
+  // Where in the source barrier b stands, at b % kBarriersAhead.
+  std::array<std::source_location, kBarriersAhead> places;
+};
+inline constinit thread_local Barriers barriers;
+
+// Suspends the running thread until its block has come to all barriers that the thread has come to.
+// Throws SimulatorFault that names the waiting threads if that can never happen.
+void wait_for_block();
+
+// Called before every access to memory.
+inline void settle() {
+  if (barriers.reached != barriers.complete) wait_for_block();
+}
+
+// Notes the place of the next barrier. Throws SimulatorFault if another thread came to a different
+// one.
+void note_place(const std::source_location& where);
+
+// __syncthreads. Throws SimulatorFault where threads of the block come to different barriers.
+inline void block_barrier(std::source_location where) {
+  Barriers& state = barriers;
+  if (state.reached - state.complete >= kBarriersAhead) wait_for_block();
+  if (std::memcmp(&state.places[state.reached % kBarriersAhead], &where, sizeof where) != 0) {
+    note_place(where);
+  }
+  ++state.reached;
+}
+
+// A barrier among the lanes of `mask` that still run; each lane leaves `bits` and takes those that
+// lane `source` of its warp left. Throws SimulatorFault where the lanes disagree about what they
+// do, or read a lane that is not there.
+enum class WarpOperation { barrier, shuffle };
+std::uint64_t warp_exchange(WarpOperation operation, unsigned mask, std::uint64_t bits,
+                            unsigned source, std::source_location where);
+
+// The running block's dynamic shared memory, `size` bytes. Poisoned with NaN when the block begins.
+struct SharedMemory {
+  std::byte* base = nullptr;
+  std::size_t size = 0;
+};
+inline constinit thread_local SharedMemory shared;
+[[noreturn]] void fault_shared_index(std::size_t index, std::size_t size);
+
+// A word of memory that a thread may read and write.
+template <typename T>
+class Word {
+ public:
+  explicit Word(T* address) : address_(address) {}
+  Word(const Word&) = default;
+  ~Word() = default;
+  operator T() const {  // NOLINT(google-explicit-constructor): reads like the T& that CUDA gives
+    settle();
+    return *address_;
+  }
+  Word& operator=(T value) {
+    settle();
+    *address_ = value;
+    return *this;
+  }
+  Word& operator=(const Word& other) { return *this = static_cast<T>(other); }
+
+ private:
+  T* address_;
+};
+
+// Global memory, where CUDA code has a T*.
+template <typename T>
+class GlobalArray {
+ public:
+  GlobalArray(T* base) : base_(base) {}  // NOLINT(google-explicit-constructor): as above
+
+  auto operator[](Index i) const {
+    if constexpr (std::is_const_v<T>) {
+      settle();
+      return base_[i];
+    } else {
+      return Word<T>(base_ + i);
+    }
+  }
+  [[nodiscard]] T* address() const { return base_; }
+
+ private:
+  T* base_;
+};
+
+// Dynamic shared memory as an array of T, bounds checked.
+template <typename T>
+class SharedArray {
+ public:
+  SharedArray() : base_(reinterpret_cast<T*>(shared.base)), size_(shared.size / sizeof(T)) {}
+
+  Word<T> operator[](std::size_t i) const {
+    if (i >= size_) fault_shared_index(i, size_);
+    return Word<T>(base_ + i);
+  }
+
+ private:
+  T* base_;
+  std::size_t size_;
+};
+
+template <typename T>
+T atomic_add(GlobalArray<T> address, T value) {
+  settle();
+  return std::atomic_ref<T>(*address.address()).fetch_add(value, std::memory_order_relaxed);
+}
+
+template <typename T>
+T shuffle_down(unsigned mask, T value, unsigned delta, unsigned width, std::source_location where) {
+  static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= sizeof(std::uint64_t));
+  const unsigned lane = threadIdx.x % kWarpSize;
+  const unsigned source = lane % width + delta < width ? lane + delta : lane;
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, &value, sizeof(T));
+  bits = warp_exchange(WarpOperation::shuffle, mask, bits, source, where);
+  std::memcpy(&value, &bits, sizeof(T));
+  return value;
+}
+
+// Runs launches one after the other. Not for use from several host threads at once.
+class Simulator {
+ public:
+  // `workers` host threads run blocks; with one worker a launch is a function of the seed alone.
+  Simulator(std::uint64_t seed, unsigned workers);
+  ~Simulator();
+  Simulator(const Simulator&) = delete;
+  Simulator& operator=(const Simulator&) = delete;
+
+  // Runs `kernel` once for every thread of `grid` blocks of `block` threads (1 to kMaxBlock) and
+  // returns when all have ended. Throws the first SimulatorFault; the launch is abandoned then.
+  void launch(unsigned grid, unsigned block, std::size_t shared_bytes,
+              const std::function<void()>& kernel);
+
+ private:
+  class Implementation;
+  std::unique_ptr<Implementation> implementation_;
+};
+
+}  // namespace reduce_ladder::simt

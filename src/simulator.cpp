@@ -1,0 +1,520 @@
+#include "reduce_ladder/simulator.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <numeric>
+#include <random>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "fibers.hpp"
+#include "reduce_ladder/errors.hpp"
+#include "splitmix.hpp"
+
+namespace reduce_ladder::simt {
+namespace {
+
+// Blocks that a worker claims at a time.
+constexpr Index kBlocksAtATime = 16;
+
+// What all workers share while one launch runs.
+struct Launch {
+  Index grid = 0;
+  unsigned block = 0;
+  std::size_t shared_bytes = 0;
+  const std::function<void()>* kernel = nullptr;
+  std::uint64_t seed = 0;
+  // Position p of the order runs block (multiplier * p + offset) mod grid: a permutation, since the
+  // multiplier has no factor in common with the grid.
+  Index multiplier = 1;
+  Index offset = 0;
+  std::atomic<Index> next_position{0};
+  std::mutex failure_mutex;
+  std::exception_ptr failure;
+
+  void fail(std::exception_ptr error) {
+    const std::scoped_lock lock(failure_mutex);
+    if (!failure) failure = std::move(error);
+    next_position = grid;
+  }
+};
+
+std::string describe(const std::source_location& where) {
+  const std::string_view path = where.file_name();
+  return fmt::format("{}:{}", path.substr(path.find_last_of('/') + 1), where.line());
+}
+
+bool same_place(const std::source_location& a, const std::source_location& b) {
+  return a.line() == b.line() && a.column() == b.column() &&
+         std::string_view(a.file_name()) == b.file_name();
+}
+
+// "threads 0-127, 130" of those for which the predicate holds; empty where there is none.
+template <typename Predicate>
+std::string thread_ranges(unsigned threads, Predicate predicate) {
+  std::string text;
+  unsigned listed = 0;
+  for (unsigned t = 0; t < threads; ++t) {
+    if (!predicate(t)) continue;
+    const unsigned first = t;
+    while (t + 1 < threads && predicate(t + 1)) ++t;
+    text += text.empty() ? "threads " : ", ";
+    text += first == t ? fmt::format("{}", first) : fmt::format("{}-{}", first, t);
+    if (++listed == 8) return text + ", ...";
+  }
+  return text;
+}
+
+// One host thread's share of a launch: runs one block at a time.
+class Worker {
+ public:
+  Worker() : fibers_(kMaxBlock, [this] { run_threads(); }) {}
+
+  // Runs blocks of `launch` until none is left or one fails.
+  void run(Launch& launch);
+
+  [[gnu::always_inline]] void wait_for_block();
+  void note_place(const std::source_location& where);
+  std::uint64_t warp_exchange(WarpOperation operation, unsigned mask, std::uint64_t bits,
+                              unsigned source, std::source_location where);
+  [[noreturn]] void fault(std::string_view what) const;
+
+ private:
+  // Lanes that meet under one mask, kept at the lowest lane of the mask.
+  struct Meeting {
+    unsigned mask = 0;
+    unsigned arrived = 0;
+    WarpOperation operation = WarpOperation::barrier;
+    std::source_location where;
+  };
+
+  struct Warp {
+    unsigned running = 0;  // lanes that have not ended
+    unsigned meetings_open = 0;
+    std::array<Meeting, kWarpSize> meetings;
+    std::array<std::uint64_t, kWarpSize> left;
+    std::array<std::uint64_t, kWarpSize> taken;
+    std::array<unsigned, kWarpSize> source;
+    std::array<Fibers::Id, kWarpSize> fiber;
+  };
+
+  bool begin_next_block();
+  void run_threads();
+  void run_one_thread();
+  void note_progress();
+  void end_thread();
+  // Inlined by force: what a waiting thread keeps on its stack is what its switches have to fetch.
+  [[gnu::always_inline]] void suspend();
+  Fibers::Id idle_fiber();
+  Fibers::Id take_ready();
+  void conclude(Warp& warp, Meeting& meeting);
+  // Kept out of the way of the code that finds them.
+  [[noreturn, gnu::cold]] void fault_mask(unsigned mask, const std::source_location& where) const;
+  [[noreturn, gnu::cold]] void fault_meeting(const Meeting& meeting, unsigned mask,
+                                             const std::source_location& where) const;
+  [[noreturn, gnu::cold]] void fault_source(const Meeting& meeting, unsigned source) const;
+  [[noreturn, gnu::cold]] void fault_stuck() const;
+
+  Launch* launch_ = nullptr;
+  Index position_ = 0;      // in the launch's order of blocks
+  Index position_end_ = 0;  // of the blocks claimed
+
+  unsigned threads_ = 0;  // of the running block
+  unsigned begun_ = 0;
+  unsigned ended_ = 0;
+  unsigned first_thread_ = 0;
+  bool descending_ = false;
+  // barriers.reached of every thread when it last stopped; and, for each count of barriers (modulo
+  // the size of the array), how many threads have reached just that count, and which fibers wait
+  // until all threads have.
+  std::array<std::uint64_t, kMaxBlock> reached_{};
+  static constexpr std::size_t kLevels = 2 * kBarriersAhead;
+  struct Level {
+    unsigned threads = 0;
+    std::vector<Fibers::Id> waiting;
+  };
+  std::array<Level, kLevels> levels_;
+  std::array<Warp, kMaxBlock / kWarpSize> warps_{};
+  std::vector<std::byte> shared_;
+  bool failed_ = false;
+
+  std::vector<Fibers::Id> ready_;  // a queue whose front is ready_front_; empty when all are taken
+  std::size_t ready_front_ = 0;
+  std::vector<Fibers::Id> idle_;  // fibers with no thread to run
+  Fibers::Id begun_fibers_ = 0;
+  Fibers fibers_;
+};
+
+constinit thread_local Worker* current_worker = nullptr;
+
+void Worker::fault(std::string_view what) const {
+  throw SimulatorFault(
+      fmt::format("block {}, thread {}: {}", simt::blockIdx.x, simt::threadIdx.x, what));
+}
+
+Fibers::Id Worker::idle_fiber() {
+  if (idle_.empty()) return begun_fibers_++;
+  const Fibers::Id fiber = idle_.back();
+  idle_.pop_back();
+  return fiber;
+}
+
+Fibers::Id Worker::take_ready() {
+  const Fibers::Id fiber = ready_[ready_front_++];
+  if (ready_front_ == ready_.size()) {
+    ready_.clear();
+    ready_front_ = 0;
+  } else {
+    fibers_.prefetch(ready_[ready_front_]);
+  }
+  return fiber;
+}
+
+// Leaves the running thread until somebody puts its fiber into the ready queue.
+inline void Worker::suspend() {
+  const Coordinate thread = simt::threadIdx;
+  const std::uint64_t reached = simt::barriers.reached;
+  if (begun_ < threads_) {
+    fibers_.switch_to(idle_fiber());
+  } else if (!ready_.empty()) {
+    fibers_.switch_to(take_ready());
+  } else {
+    fault_stuck();
+  }
+  simt::threadIdx = thread;
+  simt::barriers.reached = reached;
+}
+
+void Worker::run(Launch& launch) {
+  current_worker = this;
+  launch_ = &launch;
+  position_ = position_end_ = 0;
+  shared_.resize(launch.shared_bytes);
+  simt::shared = {shared_.data(), shared_.size()};
+  simt::blockDim.x = launch.block;
+  simt::gridDim.x = static_cast<unsigned>(launch.grid);
+  if (!begin_next_block()) return;
+  fibers_.switch_to(idle_fiber());
+  if (!failed_) return;
+  fibers_.restart_all();  // threads are left suspended in the middle of their kernel
+  begun_fibers_ = 0;
+  idle_.clear();
+  ready_.clear();
+  ready_front_ = 0;
+  for (Level& level : levels_) level = {};
+  simt::barriers = {};
+  failed_ = false;
+}
+
+bool Worker::begin_next_block() {
+  if (position_ == position_end_) {
+    position_ = launch_->next_position.fetch_add(kBlocksAtATime);
+    if (position_ >= launch_->grid) {
+      position_end_ = position_;
+      return false;
+    }
+    position_end_ = std::min(position_ + kBlocksAtATime, launch_->grid);
+  }
+  const Index order = position_++;
+  simt::blockIdx.x =
+      static_cast<unsigned>((launch_->multiplier * order + launch_->offset) % launch_->grid);
+  threads_ = launch_->block;
+  begun_ = ended_ = 0;
+  const std::uint64_t draw = splitmix64(launch_->seed + simt::blockIdx.x);
+  first_thread_ = static_cast<unsigned>((draw >> 1U) % threads_);
+  descending_ = (draw & 1U) != 0;
+  levels_[simt::barriers.complete % kLevels].threads = 0;
+  levels_[0].threads = threads_;
+  std::fill_n(reached_.begin(), threads_, 0);
+  simt::barriers.complete = simt::barriers.furthest = 0;
+  for (unsigned first = 0; first < threads_; first += kWarpSize) {
+    Warp& warp = warps_[first / kWarpSize];
+    const unsigned lanes = std::min(kWarpSize, threads_ - first);
+    warp.running = lanes == kWarpSize ? ~0U : (1U << lanes) - 1;
+    if (warp.meetings_open != 0) warp.meetings = {};
+    warp.meetings_open = 0;
+  }
+  // All bits set is a NaN in every floating-point type.
+  std::memset(shared_.data(), 0xff, shared_.size());
+  return true;
+}
+
+// The body of every fiber: runs threads from their beginning, one after the other. A thread that
+// has to wait keeps this fiber, and another fiber goes on with the rest.
+void Worker::run_threads() {
+  for (;;) {
+    if (failed_) {
+      fibers_.switch_to(fibers_.home());
+    } else if (begun_ < threads_) {
+      run_one_thread();
+    } else if (!ready_.empty()) {
+      idle_.push_back(fibers_.running());
+      fibers_.switch_to(take_ready());
+    } else if (!begin_next_block()) {
+      idle_.push_back(fibers_.running());
+      fibers_.switch_to(fibers_.home());
+    }
+  }
+}
+
+void Worker::run_one_thread() {
+  const unsigned order = begun_++;
+  const unsigned turn = first_thread_ + (descending_ ? threads_ - 1 - order : order);
+  simt::threadIdx.x = turn < threads_ ? turn : turn - threads_;
+  simt::barriers.reached = 0;
+  try {
+    (*launch_->kernel)();
+    end_thread();
+#ifdef REDUCE_LADDER_BOOST_FIBERS
+  } catch (const boost::context::detail::forced_unwind&) {
+    throw;
+#endif
+  } catch (...) {
+    launch_->fail(std::current_exception());
+    failed_ = true;
+  }
+}
+
+// Counts the running thread where it has come to now, and lets those run on that waited for it.
+void Worker::note_progress() {
+  Barriers& state = simt::barriers;
+  std::uint64_t& noted = reached_[simt::threadIdx.x];
+  if (noted == state.reached) return;
+  --levels_[noted % kLevels].threads;
+  ++levels_[state.reached % kLevels].threads;
+  noted = state.reached;
+  state.furthest = std::max(state.furthest, noted);
+  while (levels_[state.complete % kLevels].threads == 0) {
+    Level& level = levels_[++state.complete % kLevels];
+    ready_.insert(ready_.end(), level.waiting.begin(), level.waiting.end());
+    level.waiting.clear();
+  }
+}
+
+void Worker::end_thread() {
+  note_progress();
+  const unsigned t = simt::threadIdx.x;
+  Warp& warp = warps_[t / kWarpSize];
+  warp.running &= ~(1U << t % kWarpSize);
+  if (warp.meetings_open != 0) {
+    for (Meeting& meeting : warp.meetings) {
+      if (meeting.arrived != 0 && meeting.arrived == (meeting.mask & warp.running)) {
+        conclude(warp, meeting);
+      }
+    }
+  }
+  if (++ended_ == threads_) {
+    // A barrier that only part of the block came to is a fault even if nobody waits there.
+    if (simt::barriers.furthest != simt::barriers.complete) fault_stuck();
+  } else if (begun_ == threads_ && ready_.empty()) {
+    fault_stuck();
+  }
+}
+
+inline void Worker::wait_for_block() {
+  note_progress();
+  if (simt::barriers.reached == simt::barriers.complete) return;
+  levels_[simt::barriers.reached % kLevels].waiting.push_back(fibers_.running());
+  suspend();
+}
+
+void Worker::note_place(const std::source_location& where) {
+  const std::uint64_t next = simt::barriers.reached;
+  std::source_location& place = simt::barriers.places[next % kBarriersAhead];
+  if (next < simt::barriers.furthest && !same_place(place, where)) {
+    fault(fmt::format("comes to the __syncthreads() at {} while others of its block come to {}",
+                      describe(where), describe(place)));
+  }
+  place = where;
+}
+
+std::uint64_t Worker::warp_exchange(WarpOperation operation, unsigned mask, std::uint64_t bits,
+                                    unsigned source, std::source_location where) {
+  settle();
+  const unsigned lane = simt::threadIdx.x % kWarpSize;
+  Warp& warp = warps_[simt::threadIdx.x / kWarpSize];
+  if ((mask >> lane & 1U) == 0) fault_mask(mask, where);
+  Meeting& meeting = warp.meetings[static_cast<unsigned>(std::countr_zero(mask))];
+  if (meeting.arrived == 0) {
+    meeting = {mask, 0, operation, where};
+    ++warp.meetings_open;
+  } else if (meeting.mask != mask || meeting.operation != operation) {
+    fault_meeting(meeting, mask, where);
+  }
+  meeting.arrived |= 1U << lane;
+  warp.left[lane] = bits;
+  warp.source[lane] = source;
+  warp.fiber[lane] = fibers_.running();
+  if (meeting.arrived == (mask & warp.running)) {
+    conclude(warp, meeting);
+  } else {
+    suspend();
+  }
+  return warp.taken[lane];
+}
+
+// Hands every lane of a complete meeting what it asked for, and lets the waiting ones run on.
+void Worker::conclude(Warp& warp, Meeting& meeting) {
+  for (unsigned rest = meeting.arrived; rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+    const unsigned source = warp.source[lane];
+    if ((meeting.arrived >> source & 1U) == 0) fault_source(meeting, source);
+    warp.taken[lane] = warp.left[source];
+    if (warp.fiber[lane] != fibers_.running()) ready_.push_back(warp.fiber[lane]);
+  }
+  meeting.arrived = 0;
+  --warp.meetings_open;
+}
+
+void Worker::fault_mask(unsigned mask, const std::source_location& where) const {
+  fault(fmt::format("lane {} is not in the mask {:#010x} that it gives at {}",
+                    simt::threadIdx.x % kWarpSize, mask, describe(where)));
+}
+
+void Worker::fault_meeting(const Meeting& meeting, unsigned mask,
+                           const std::source_location& where) const {
+  fault(fmt::format(
+      "the warp operation at {} with mask {:#010x} meets another one at {} with mask {:#010x}",
+      describe(where), mask, describe(meeting.where), meeting.mask));
+}
+
+void Worker::fault_source(const Meeting& meeting, unsigned source) const {
+  fault(fmt::format(
+      "the shuffle at {} reads lane {}, which is outside its mask {:#010x} or has ended",
+      describe(meeting.where), source, meeting.mask));
+}
+
+void Worker::fault_stuck() const {
+  const std::uint64_t complete = simt::barriers.complete;
+  const bool at_barrier = simt::barriers.furthest > complete;
+  std::string text = fmt::format("block {}: ", simt::blockIdx.x);
+  if (at_barrier) {
+    const auto came = [&](unsigned t) { return reached_[t] > complete; };
+    const auto runs = [&](unsigned t) {
+      return (warps_[t / kWarpSize].running >> t % kWarpSize & 1U) != 0;
+    };
+    const auto& place = simt::barriers.places[complete % kBarriersAhead];
+    text += fmt::format("the __syncthreads() at {} is reached by {}", describe(place),
+                        thread_ranges(threads_, came));
+    const std::string ended =
+        thread_ranges(threads_, [&](unsigned t) { return !came(t) && !runs(t); });
+    const std::string elsewhere =
+        thread_ranges(threads_, [&](unsigned t) { return !came(t) && runs(t); });
+    if (!ended.empty()) text += fmt::format("; never by {}, which ended", ended);
+    if (!elsewhere.empty()) text += fmt::format("; never by {}, which wait elsewhere", elsewhere);
+  }
+  const char* separator = at_barrier ? "; " : "";
+  for (unsigned w = 0; w * kWarpSize < threads_; ++w) {
+    for (const Meeting& meeting : warps_[w].meetings) {
+      if (meeting.arrived == 0) continue;
+      text += fmt::format("{}warp {}: lanes {:#010x} wait at {} for the rest of mask {:#010x}",
+                          separator, w, meeting.arrived, describe(meeting.where), meeting.mask);
+      separator = "; ";
+    }
+  }
+  throw SimulatorFault(text);
+}
+
+}  // namespace
+
+void wait_for_block() {
+  current_worker->wait_for_block();
+}
+
+void note_place(const std::source_location& where) {
+  current_worker->note_place(where);
+}
+
+std::uint64_t warp_exchange(WarpOperation operation, unsigned mask, std::uint64_t bits,
+                            unsigned source, std::source_location where) {
+  return current_worker->warp_exchange(operation, mask, bits, source, where);
+}
+
+void fault_shared_index(std::size_t index, std::size_t size) {
+  current_worker->fault(fmt::format("shared memory word {} of {}", index, size));
+}
+
+class Simulator::Implementation {
+ public:
+  Implementation(std::uint64_t seed, unsigned workers) : random_(seed) {
+    for (unsigned i = 0; i < std::max(1U, workers); ++i) {
+      threads_.emplace_back([this, i](const std::stop_token& stop) { work(stop, i); });
+    }
+  }
+
+  void launch(unsigned grid, unsigned block, std::size_t shared_bytes,
+              const std::function<void()>& kernel) {
+    Launch launch;
+    launch.grid = grid;
+    launch.block = block;
+    launch.shared_bytes = shared_bytes;
+    launch.kernel = &kernel;
+    launch.seed = random_();
+    launch.offset = random_() % launch.grid;
+    do {
+      launch.multiplier = 1 + random_() % launch.grid;
+    } while (std::gcd(launch.multiplier, launch.grid) != 1);
+    const Index useful = (launch.grid + kBlocksAtATime - 1) / kBlocksAtATime;
+    {
+      std::unique_lock lock(mutex_);
+      launch_ = &launch;
+      invited_ = busy_ = static_cast<unsigned>(std::min<Index>(useful, threads_.size()));
+      ++generation_;
+      wake_.notify_all();
+      done_.wait(lock, [this] { return busy_ == 0; });
+      launch_ = nullptr;
+    }
+    if (launch.failure) std::rethrow_exception(launch.failure);
+  }
+
+ private:
+  void work(const std::stop_token& stop, unsigned index) {
+    // Made here, so that the fibers live and end on the thread that runs them.
+    const auto worker = std::make_unique<Worker>();
+    std::uint64_t seen = 0;
+    for (;;) {
+      Launch* launch = nullptr;
+      {
+        std::unique_lock lock(mutex_);
+        wake_.wait(lock, stop, [&] { return generation_ != seen; });
+        if (stop.stop_requested()) return;
+        seen = generation_;
+        if (index >= invited_) continue;
+        launch = launch_;
+      }
+      worker->run(*launch);
+      const std::scoped_lock lock(mutex_);
+      if (--busy_ == 0) done_.notify_one();
+    }
+  }
+
+  std::mt19937_64 random_;
+  std::mutex mutex_;
+  std::condition_variable_any wake_;
+  std::condition_variable done_;
+  Launch* launch_ = nullptr;
+  std::uint64_t generation_ = 0;
+  unsigned invited_ = 0;  // workers that take part in the launch
+  unsigned busy_ = 0;     // of these, still at work
+  std::vector<std::jthread> threads_;
+};
+
+Simulator::Simulator(std::uint64_t seed, unsigned workers)
+    : implementation_(std::make_unique<Implementation>(seed, workers)) {}
+
+Simulator::~Simulator() = default;
+
+void Simulator::launch(unsigned grid, unsigned block, std::size_t shared_bytes,
+                       const std::function<void()>& kernel) {
+  implementation_->launch(grid, block, shared_bytes, kernel);
+}
+
+}  // namespace reduce_ladder::simt
