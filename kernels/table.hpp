@@ -1,0 +1,77 @@
+// The ladder in reading order: the only list of stages.
+#pragma once
+
+#include "01_interleaved_modulo.cuh"
+#include "02_interleaved_strided.cuh"
+#include "03_sequential.cuh"
+#include "04_first_add.cuh"
+#include "05_unroll_last_warp.cuh"
+#include "06_complete_unroll.cuh"
+#include "07_grid_stride.cuh"
+#include "08_warp_shuffle.cuh"
+#include "09_shuffle_atomic.cuh"
+
+namespace reduce_ladder::inline REDUCE_LADDER_BACKEND {
+
+using enum Determinism;
+
+// clang-format off
+inline constexpr Stage kStages[] = {
+    {.number = 1, .name = "interleaved-modulo",
+     .idea = "interleaved addressing, chosen by a modulo",
+     .removes = "nothing: the baseline",
+     .determinism = run_to_run,
+     .plan = plan_until_one<interleaved_modulo_pass>,
+     .launch = launch_interleaved_modulo<float, Sum<float>>},
+    {.number = 2, .name = "interleaved-strided",
+     .idea = "interleaved addressing by a strided index",
+     .removes = "divergence: active threads are contiguous",
+     .determinism = run_to_run,
+     .plan = plan_until_one<interleaved_strided_pass>,
+     .launch = launch_interleaved_strided<float, Sum<float>>},
+    {.number = 3, .name = "sequential",
+     .idea = "sequential addressing",
+     .removes = "bank conflicts in shared memory",
+     .determinism = run_to_run,
+     .plan = plan_until_one<sequential_pass>,
+     .launch = launch_sequential<float, Sum<float>>},
+    {.number = 4, .name = "first-add",
+     .idea = "first addition while loading",
+     .removes = "half of the blocks and of their trees",
+     .determinism = run_to_run,
+     .plan = plan_until_one<first_add_pass>,
+     .launch = launch_first_add<float, Sum<float>>},
+    {.number = 5, .name = "unroll-last-warp",
+     .idea = "the last warp finishes alone",
+     .removes = "block barriers and guards of the last six levels",
+     .determinism = run_to_run,
+     .plan = plan_until_one<unroll_last_warp_pass>,
+     .launch = launch_unroll_last_warp<float, Sum<float>>},
+    {.number = 6, .name = "complete-unroll",
+     .idea = "block size as a template argument",
+     .removes = "loop counter, compare and address arithmetic",
+     .determinism = run_to_run,
+     .plan = plan_until_one<complete_unroll_pass>,
+     .launch = launch_complete_unroll<float, Sum<float>>},
+    {.number = 7, .name = "grid-stride",
+     .idea = "grid-stride cascade in a register",
+     .removes = "trees in proportion to n",
+     .determinism = run_to_run,
+     .plan = plan_until_one<grid_stride_pass>,
+     .launch = launch_grid_stride<float, Sum<float>>},
+    {.number = 8, .name = "warp-shuffle",
+     .idea = "warp shuffles instead of shared memory",
+     .removes = "shared-memory round trips and their barriers",
+     .determinism = run_to_run,
+     .plan = plan_until_one<warp_shuffle_pass>,
+     .launch = launch_warp_shuffle<float, Sum<float>>},
+    {.number = 9, .name = "shuffle-atomic",
+     .idea = "warp shuffles and one atomicAdd a block",
+     .removes = "the second launch",
+     .determinism = not_guaranteed,
+     .plan = shuffle_atomic_plan,
+     .launch = launch_shuffle_atomic<float, Sum<float>>},
+};
+// clang-format on
+
+}  // namespace reduce_ladder::inline REDUCE_LADDER_BACKEND
