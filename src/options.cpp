@@ -1,0 +1,343 @@
+#include "options.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <limits>
+#include <set>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "printable.hpp"
+#include "reduce_ladder/errors.hpp"
+
+namespace reduce_ladder {
+namespace {
+
+constexpr unsigned kMaxCountBits = 40;
+constexpr Index kMaxCount = Index{1} << kMaxCountBits;
+constexpr unsigned kMaxRepeats = 10000;
+constexpr std::size_t kHelpWidth = 54;  // of the column beside the names of the options
+
+// Decimal digits and nothing else.
+std::optional<std::uint64_t> whole_number(std::string_view text) {
+  std::uint64_t value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc{} || stop != end) return std::nullopt;
+  return value;
+}
+
+// A number of values: digits, perhaps with K, M or G behind them, or 2^k.
+std::optional<Index> count(std::string_view text) {
+  if (text.starts_with("2^")) {
+    const auto exponent = whole_number(text.substr(2));
+    if (!exponent || *exponent > kMaxCountBits) return std::nullopt;
+    return Index{1} << *exponent;
+  }
+  constexpr std::string_view suffixes = "KMGkmg";
+  const std::size_t suffix = text.empty() ? std::string_view::npos : suffixes.find(text.back());
+  const std::size_t shift = suffix == std::string_view::npos ? 0 : 10 * (suffix % 3 + 1);
+  const auto value = whole_number(shift == 0 ? text : text.substr(0, text.size() - 1));
+  if (!value || *value > kMaxCount >> shift) return std::nullopt;
+  return *value << shift;
+}
+
+// The parsers of single values. Each throws a UsageError that says what is allowed; add_value()
+// puts the option and the value in front of it.
+
+Index parse_count(std::string_view text) {
+  if (const auto value = count(text)) return *value;
+  throw UsageError(fmt::format(
+      "must be a whole number from 0 to {} (2^{}), such as 1000000, 16M (K, M and G are "
+      "2^10, 2^20 and 2^30) or 2^24",
+      kMaxCount, kMaxCountBits));
+}
+
+unsigned parse_block(std::string_view text) {
+  const auto block = whole_number(text);
+  if (block && std::has_single_bit(*block) && *block >= kMinBlock && *block <= kMaxBlock) {
+    return static_cast<unsigned>(*block);
+  }
+  throw UsageError(fmt::format("must be a power of two from {} to {}", kMinBlock, kMaxBlock));
+}
+
+DeviceRequest parse_device(std::string_view text) {
+  using Kind = DeviceRequest::Kind;
+  constexpr std::string_view prefix = "cuda:";
+  if (text == "auto") return {.kind = Kind::automatic};
+  if (text == "sim") return {.kind = Kind::sim};
+  if (text == "cuda") return {.kind = Kind::cuda};
+  if (text.starts_with(prefix)) {
+    const auto ordinal = whole_number(text.substr(prefix.size()));
+    if (ordinal && std::in_range<int>(*ordinal)) {
+      return {.kind = Kind::cuda, .ordinal = static_cast<int>(*ordinal)};
+    }
+  }
+  throw UsageError("must be auto, cuda, cuda:K with the number K of a device, or sim");
+}
+
+std::uint64_t parse_seed(std::string_view text) {
+  if (const auto seed = whole_number(text)) return *seed;
+  throw UsageError(fmt::format("must be a whole number from 0 to {}",
+                               std::numeric_limits<std::uint64_t>::max()));
+}
+
+unsigned parse_repeats(std::string_view text) {
+  const auto repeats = whole_number(text);
+  if (repeats && *repeats >= 1 && *repeats <= kMaxRepeats) return static_cast<unsigned>(*repeats);
+  throw UsageError(fmt::format("must be a whole number from 1 to {}", kMaxRepeats));
+}
+
+// A leading '-' is refused: more likely the value was left out and the next option taken for it.
+bool is_path(std::string_view text) {
+  return !text.empty() && !text.starts_with('-');
+}
+
+std::string parse_input(std::string_view text) {
+  if (is_path(text)) return std::string(text);
+  throw UsageError(
+      "must be the path of a .npy, .f32 or .bin file (./-x for one that starts with -)");
+}
+
+std::string parse_output(std::string_view text) {
+  if (is_path(text) || text == "-") return std::string(text);
+  throw UsageError(
+      "must be a path (./-x for one that starts with -), or - alone for standard output");
+}
+
+std::vector<std::string> names_of(std::span<const Stage> stages) {
+  std::vector<std::string> names;
+  names.reserve(stages.size());
+  for (const Stage& stage : stages) names.emplace_back(stage.name);
+  return names;
+}
+
+// Names with commas between them, on lines of at most `width` characters.
+std::string join_names(const std::vector<std::string>& names,
+                       std::size_t width = std::string::npos) {
+  std::string text;
+  std::size_t line_begin = 0;
+  for (const std::string& name : names) {
+    if (!text.empty()) {
+      const std::size_t length = text.size() + (", " + name + ",").size() - line_begin;
+      text += length <= width ? ", " : ",\n";
+      if (length > width) line_begin = text.size();
+    }
+    text += name;
+  }
+  return text;
+}
+
+// The first and last stage of an item of --stages: a name, a number or a range of numbers.
+std::optional<std::pair<int, int>> stage_range(std::string_view item,
+                                               std::span<const Stage> stages) {
+  const auto numbered = [&](std::string_view text) -> std::optional<int> {
+    const auto number = whole_number(text);
+    const auto stage = std::ranges::find_if(
+        stages, [&](const Stage& s) { return number && std::cmp_equal(s.number, *number); });
+    return stage == stages.end() ? std::nullopt : std::optional(stage->number);
+  };
+  if (const auto named = std::ranges::find(stages, item, &Stage::name); named != stages.end()) {
+    return std::pair(named->number, named->number);
+  }
+  const std::size_t dash = item.find('-');
+  const auto first = numbered(item.substr(0, dash));
+  const auto last = dash == std::string_view::npos ? first : numbered(item.substr(dash + 1));
+  if (!first || !last || *first > *last) return std::nullopt;
+  return std::pair(*first, *last);
+}
+
+std::vector<int> parse_stages(std::string_view text, std::span<const Stage> stages) {
+  std::set<int> chosen;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::string_view item = text.substr(begin, end - begin);
+    const auto range = text == "all" ? std::pair(stages.front().number, stages.back().number)
+                                     : stage_range(item, stages);
+    if (!range) {
+      const std::string culprit =
+          item == text ? "" : fmt::format("; '{}' is none of these", printable(item));
+      throw UsageError(fmt::format(
+          "must be all, or a comma-separated list of numbers from {0} to {1}, ascending "
+          "ranges such as {0}-{1}, and names ({2}){3}",
+          stages.front().number, stages.back().number, join_names(names_of(stages)), culprit));
+    }
+    for (const Stage& stage : stages) {
+      const bool inside = stage.number >= range->first && stage.number <= range->second;
+      if (inside) chosen.insert(stage.number);
+    }
+    begin = end + 1;
+  }
+  return {chosen.begin(), chosen.end()};
+}
+
+// Adds an option whose value goes through `parse` into `target`.
+template <typename T, typename Parse>
+CLI::Option* add_value(CLI::App& app, const std::string& name, T& target, Parse parse,
+                       const std::string& placeholder, const std::string& help) {
+  const auto store = [name, &target, parse](const std::string& text) {
+    try {
+      target = parse(text);
+    } catch (const UsageError& refusal) {
+      throw UsageError(text.empty()
+                           ? fmt::format("{}: the value is missing; it {}", name, refusal.what())
+                           : fmt::format("{} {}: {}", name, printable(text), refusal.what()));
+    }
+  };
+  return app.add_option_function<std::string>(name, store, help)
+      ->option_text(placeholder)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // so that the count is checked here
+}
+
+// The command line in the order that CLI11 wants, last argument first. "--name=value" is split,
+// since CLI11 would take the argument after a bare "--name=" for the value and let flags have one.
+// A value left out at the end becomes an empty one, for the option's parser to refuse.
+std::vector<std::string> reversed_arguments(const CLI::App& app, int argc,
+                                            const char* const* argv) {
+  std::vector<std::string> arguments;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view argument = argv[i];
+    const std::size_t equals =
+        argument.starts_with("--") ? argument.find('=') : std::string_view::npos;
+    const std::string name(argument.substr(0, equals));
+    const CLI::Option* const option = app.get_option_no_throw(name);
+    const bool is_flag = option != nullptr && option->get_expected_max() == 0;
+    if (is_flag && equals != std::string_view::npos) {
+      throw UsageError(fmt::format("{}: {} takes no value", printable(argument), name));
+    }
+    if (option == nullptr) {
+      arguments.emplace_back(argument);
+    } else {
+      arguments.push_back(name);
+      if (equals != std::string_view::npos) {
+        arguments.emplace_back(argument.substr(equals + 1));
+      } else if (!is_flag && i + 1 == argc) {
+        arguments.emplace_back();
+      }
+    }
+  }
+  std::ranges::reverse(arguments);
+  return arguments;
+}
+
+// What CLI11 leaves to be checked once everything is parsed.
+void check_whole(const CLI::App& app) {
+  const std::vector<const CLI::Option*> options = app.get_options();
+  if (const auto unknown = app.remaining(); !unknown.empty()) {
+    std::vector<std::string> names;
+    names.reserve(options.size());
+    for (const CLI::Option* option : options) names.push_back(option->get_name());
+    throw UsageError(fmt::format("'{}': not an option; allowed are {}", printable(unknown.front()),
+                                 join_names(names)));
+  }
+  for (const CLI::Option* option : options) {
+    if (option->count() > 1) {
+      throw UsageError(
+          fmt::format("{}: given {} times, allowed once", option->get_name(), option->count()));
+    }
+  }
+}
+
+constexpr std::string_view kFooter = R"(Examples:
+  reduce-ladder                                   all stages over 16M values
+  reduce-ladder --stages {0}-{1},{2} --n 2^28
+  reduce-ladder --device sim --n 100000 --seed 7  check without a GPU
+  reduce-ladder --input weights.npy --json result.json
+  reduce-ladder --quiet --json - > result.json
+  reduce-ladder --require-gpu --quiet && echo passed
+
+Exit status:
+  0  every stage passed
+  1  a stage failed its check or its claim of determinism
+  2  a usage error, an input that cannot be read or an output that cannot be written
+  3  a GPU was required and none is usable
+  4  a CUDA error, or out of memory)";
+
+}  // namespace
+
+ParsedOptions parse_options(int argc, const char* const* argv, std::span<const Stage> stages) {
+  ParsedOptions parsed;
+  Options& options = parsed.options;
+  options.stages = parse_stages("all", stages);
+
+  CLI::App app(
+      "Sums float32 values with every stage of a ladder of GPU reductions; checks and times each.",
+      "reduce-ladder");
+  app.get_formatter()->column_width(80 - kHelpWidth);
+  app.footer(fmt::format(fmt::runtime(kFooter), stages.front().number,
+                         stages[std::min<std::size_t>(2, stages.size() - 1)].number,
+                         stages.back().name));
+  app.allow_extras();   // named one by one in check_whole()
+  app.set_help_flag();  // CLI11's own waits until every value is parsed
+
+  app.add_flag_callback(
+      "-h,--help", [] { throw CLI::CallForHelp(); }, "Print this help and exit");
+  app.set_version_flag("--version", "reduce-ladder " REDUCE_LADDER_VERSION,
+                       "Print the version and exit");
+  add_value(
+      app, "--stages", options.stages,
+      [stages](std::string_view text) { return parse_stages(text, stages); }, "LIST",
+      fmt::format("Stages to run: all (default), or numbers, ranges and\n"
+                  "names with commas between them; numbers {} to {} or\n{}",
+                  stages.front().number, stages.back().number,
+                  join_names(names_of(stages), kHelpWidth)));
+  app.add_flag("--list", options.list, "List the stages and exit");
+  const CLI::Option* const n =
+      add_value(app, "--n", options.n, parse_count, "COUNT",
+                "Values to sum: 1000000, 16M (default; K, M and G are\n2^10, 2^20 and 2^30) or "
+                "2^24; at most 2^40");
+  add_value(app, "--block", options.block, parse_block, "THREADS",
+            fmt::format("Threads a block: a power of two from {} to {}\n(default {})", kMinBlock,
+                        kMaxBlock, kDefaultBlock));
+  add_value(app, "--device", options.device, parse_device, "DEVICE",
+            "auto (default: a GPU where one is usable, else sim),\ncuda, cuda:K (the K-th GPU, "
+            "from 0), or sim (the\nsimulator on the CPU, which checks but does not time)");
+  const CLI::Option* const input = add_value(app, "--input", options.input, parse_input, "FILE",
+                                             "Sum the float32 values of a .npy, .f32 or .bin "
+                                             "file\ninstead of generated ones (not with --n)");
+  add_value(app, "--seed", options.seed, parse_seed, "SEED",
+            fmt::format("Seed of the generated values and of the simulator's\nschedule (default "
+                        "{})",
+                        options.seed));
+  add_value(app, "--determinism", options.determinism, parse_repeats, "K",
+            fmt::format("Runs of each stage whose bits are compared, 1 to\n{} (default {})",
+                        kMaxRepeats, options.determinism));
+  add_value(app, "--json", options.json, parse_output, "FILE",
+            "Write the results as JSON; with - to standard output,\nand the report then goes to "
+            "standard error");
+  app.add_flag("--require-gpu", options.require_gpu, "Fail where no GPU is usable");
+  app.add_flag("--quiet", options.quiet,
+               "No report, no progress, no notices: the exit status\ntells. Errors still go to "
+               "standard error");
+
+  try {
+    auto arguments = reversed_arguments(app, argc, argv);
+    app.parse(arguments);
+  } catch (const CLI::CallForHelp&) {
+    parsed.text = app.help();
+    return parsed;
+  } catch (const CLI::CallForVersion& version) {
+    parsed.text = fmt::format("{}\n", version.what());
+    return parsed;
+  } catch (const CLI::ParseError& error) {
+    throw UsageError(printable(error.what()));
+  }
+  check_whole(app);
+  if (*n && *input) {
+    throw UsageError(
+        "--n: not allowed with --input, where the file says how many values there are");
+  }
+  if (options.require_gpu && options.device.kind == DeviceRequest::Kind::sim) {
+    throw UsageError("--require-gpu: not allowed with --device sim, which is no GPU");
+  }
+  return parsed;
+}
+
+}  // namespace reduce_ladder

@@ -1,0 +1,43 @@
+// The command line, parsed and checked.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "reduce_ladder/stage.hpp"
+
+namespace reduce_ladder {
+
+struct DeviceRequest {
+  enum class Kind { automatic, cuda, sim };
+  Kind kind = Kind::automatic;
+  int ordinal = 0;  // of a CUDA device
+};
+
+struct Options {
+  std::vector<int> stages;  // numbers, ascending, none twice
+  bool list = false;
+  Index n = Index{1} << 24;
+  unsigned block = kDefaultBlock;
+  DeviceRequest device;
+  std::optional<std::string> input;  // path
+  std::uint64_t seed = 42;
+  unsigned determinism = 8;         // repeats
+  std::optional<std::string> json;  // path, or "-" for standard output
+  bool require_gpu = false;
+  bool quiet = false;
+};
+
+// What the command line says: options to run with, or a text (help, version) to print instead.
+struct ParsedOptions {
+  Options options;
+  std::optional<std::string> text;
+};
+
+// Parses and checks everything that can be checked without touching a device or a file. `stages` is the
+// table to choose from. Throws UsageError: one line with the option, the value and what is allowed.
+ParsedOptions parse_options(int argc, const char* const* argv, std::span<const Stage> stages);
+
+}  // namespace reduce_ladder

@@ -1,0 +1,132 @@
+#include "verify.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <compare>
+#include <limits>
+#include <utility>
+#include <vector>
+
+namespace reduce_ladder {
+namespace {
+
+constexpr double kUnitRoundoff = 0x1p-24;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+// Data whose sum is NaN or infinite has no rounding to allow for: IEEE arithmetic gives the same
+// answer in any order.
+Verification judge_special(float result, double sum) {
+  if (std::isnan(sum)) {
+    if (std::isnan(result)) return {Verdict::passed, 0, 0, ""};
+    return {Verdict::failed, kNan, 0,
+            fmt::format("the result is {} although the data's sum is NaN", result)};
+  }
+  if (result == sum) return {Verdict::passed, 0, 0, ""};
+  if (std::isnan(result)) {
+    return {Verdict::failed, kNan, 0,
+            fmt::format("the result is NaN although the data's sum is {}", sum)};
+  }
+  return {Verdict::failed, kInfinity, 0,
+          fmt::format("the result is {} although the data's sum is {}", result, sum)};
+}
+
+// Can rounding and an unlucky order alone explain a result that is not finite? A partial sum of h
+// additions is at most (1 + u)^h <= exp(h u) times the sum of its positive terms, and likewise
+// below zero; only both overflows together make a NaN (inf - inf).
+bool overflow_explains(float result, const Reference& reference, Index depth) {
+  if (depth == 0) return false;
+  const double growth = std::exp(static_cast<double>(depth) * kUnitRoundoff);
+  auto reaches_limit = [&](double terms) {
+    return terms * growth >= std::numeric_limits<float>::max();
+  };
+  const bool above = reaches_limit((reference.abs_sum + reference.sum) / 2);
+  const bool below = reaches_limit((reference.abs_sum - reference.sum) / 2);
+  if (std::isnan(result)) return above && below;
+  return result > 0 ? above : below;
+}
+
+Verification judge(float result, const Reference& reference, Index depth) {
+  if (!std::isfinite(reference.sum)) return judge_special(result, reference.sum);
+
+  // All zeros sum to zero exactly, however deep the tree.
+  const double bound = reference.abs_sum == 0 ? 0 : gamma(depth) * reference.abs_sum;
+  const double error = std::isnan(result) ? kNan : std::fabs(result - reference.sum);
+  if (!std::isfinite(result)) {
+    if (overflow_explains(result, reference, depth)) {
+      return {Verdict::skipped, error, bound, "overflow: partial sums can exceed float32's range"};
+    }
+    return {Verdict::failed, error, bound,
+            std::isnan(result)
+                ? "the result is NaN: nothing was written, or the kernel read what nobody wrote"
+                : fmt::format("the result is {}, which no overflow explains", result)};
+  }
+  if (std::isinf(bound)) {
+    return {Verdict::skipped, error, bound,
+            fmt::format("a tree of depth {} has no finite bound", depth)};
+  }
+  if (error <= bound) return {Verdict::passed, error, bound, ""};
+  return {Verdict::failed, error, bound,
+          fmt::format("off by {:.6g} where {:.6g} is allowed", error, bound)};
+}
+
+// A failure outweighs a skipped check and that a passed one; then the larger error, NaN the
+// largest.
+std::pair<int, double> severity(const Verification& verification) {
+  const int rank = verification.verdict == Verdict::failed    ? 2
+                   : verification.verdict == Verdict::skipped ? 1
+                                                              : 0;
+  return {rank, std::isnan(verification.error) ? kInfinity : verification.error};
+}
+
+}  // namespace
+
+double gamma(Index depth) {
+  const double hu = static_cast<double>(depth) * kUnitRoundoff;
+  return hu < 1 ? hu / (1 - hu) : kInfinity;
+}
+
+Verification verify(std::span<const float> results, const Reference& reference, Index depth) {
+  Verification worst = judge(results.front(), reference, depth);
+  for (std::size_t i = 1; i < results.size(); ++i) {
+    Verification next = judge(results[i], reference, depth);
+    if (severity(next) <= severity(worst)) continue;
+    worst = std::move(next);
+    if (!worst.note.empty()) worst.note += fmt::format(" (repeat {} of {})", i + 1, results.size());
+  }
+  return worst;
+}
+
+Probe probe(std::span<const float> results, Determinism claimed) {
+  std::vector<std::uint32_t> patterns;
+  std::vector<float> numbers;
+  for (float result : results) {
+    patterns.push_back(std::bit_cast<std::uint32_t>(result));
+    if (!std::isnan(result)) numbers.push_back(result);
+  }
+  std::ranges::sort(patterns);
+  patterns.erase(std::unique(patterns.begin(), patterns.end()), patterns.end());
+
+  // The total order tells -0 from +0, as the patterns do.
+  std::ranges::sort(numbers, [](float a, float b) { return std::is_lt(std::strong_order(a, b)); });
+  if (numbers.empty()) numbers.push_back(std::numeric_limits<float>::quiet_NaN());
+
+  Probe probe{.claimed = claimed,
+              .repeats = static_cast<unsigned>(results.size()),
+              .distinct = static_cast<unsigned>(patterns.size()),
+              .min = numbers.front(),
+              .max = numbers.back()};
+  if (probe.repeats < 2) {
+    probe.outcome = Probe::Outcome::untested;
+  } else if (claimed == Determinism::not_guaranteed) {
+    probe.outcome = Probe::Outcome::unclaimed;
+  } else {
+    probe.outcome = probe.distinct == 1 ? Probe::Outcome::held : Probe::Outcome::refuted;
+  }
+  return probe;
+}
+
+}  // namespace reduce_ladder

@@ -1,0 +1,21 @@
+// The judge: is a result within what its stage's tree of additions allows, and are repeats the same?
+#pragma once
+
+#include <span>
+
+#include "reduce_ladder/results.hpp"
+
+namespace reduce_ladder {
+
+// gamma(h) = h u / (1 - h u) with u = 2^-24, the unit roundoff of float32 (Higham 2002, lemma 3.1).
+// Infinite where h u >= 1.
+double gamma(Index depth);
+
+// Judges all `results` (one a repeat, at least one) against gamma(depth) * A; the worst one decides.
+Verification verify(std::span<const float> results, const Reference& reference, Index depth);
+
+// Counts the bit patterns of `results` and weighs them against the claim. NaNs count by their bits; min
+// and max leave them out (NaN where nothing else is there).
+Probe probe(std::span<const float> results, Determinism claimed);
+
+}  // namespace reduce_ladder
