@@ -1,0 +1,77 @@
+// Small reports with round numbers, for the tests of the text and of the JSON.
+#pragma once
+
+#include <optional>
+
+#include "reduce_ladder/results.hpp"
+
+namespace reduce_ladder {
+
+inline constexpr Stage kSampleStages[] = {
+    {.number = 1,
+     .name = "modulo",
+     .idea = "a modulo chooses the threads",
+     .removes = "nothing: the baseline",
+     .determinism = Determinism::run_to_run},
+    {.number = 8,
+     .name = "warp-shuffle",
+     .idea = "registers instead of shared memory",
+     .removes = "shared-memory round trips",
+     .determinism = Determinism::run_to_run},
+    {.number = 9,
+     .name = "shuffle-atomic",
+     .idea = "one atomicAdd a block",
+     .removes = "the second launch",
+     .determinism = Determinism::not_guaranteed},
+};
+
+inline StageResult sample_result(const Stage& stage, float min, Probe::Outcome outcome) {
+  return {.stage = &stage,
+          .launches = 3,
+          .depth = 24,
+          .result = 8388245.0F,
+          .verification = {Verdict::passed, 0.125, 12.5, ""},
+          .probe = {.claimed = stage.determinism,
+                    .repeats = 8,
+                    .distinct = min == 8388245.0F ? 1U : 2U,
+                    .min = min,
+                    .max = 8388245.0F,
+                    .outcome = outcome},
+          .time = std::nullopt};
+}
+
+// Three stages on the simulator: all passed.
+inline Report simulated_report() {
+  Report report;
+  report.date = "2025-01-31T12:00:00Z";
+  report.device.name = "SIMT simulator";
+  report.input = {.n = 16777216, .source = "uniform [0,1)", .seed = 42};
+  report.reference = {.sum = 8388245.125, .abs_sum = 8388245.125, .method = "fp64"};
+  report.stages = {sample_result(kSampleStages[0], 8388245.0F, Probe::Outcome::held),
+                   sample_result(kSampleStages[1], 8388245.0F, Probe::Outcome::held),
+                   sample_result(kSampleStages[2], 8388244.5F, Probe::Outcome::unclaimed)};
+  return report;
+}
+
+// The same on a GPU: 0.2048, 0.032 and 0.02048 ms, and a copy at 4194.304 GB/s.
+inline Report timed_report() {
+  Report report = simulated_report();
+  report.device = {.kind = DeviceKind::cuda,
+                   .name = "NVIDIA H200",
+                   .machine = {132, 2048, 32},
+                   .cuda = CudaInfo{.ordinal = 0,
+                                    .compute_major = 9,
+                                    .compute_minor = 0,
+                                    .memory_bytes = std::size_t{140} << 30,
+                                    .l2_bytes = std::size_t{60} << 20,
+                                    .theoretical_bandwidth = 4.8e12,
+                                    .driver = "580.95.05",
+                                    .runtime = "13.0"}};
+  report.copy = CopyCeiling{std::size_t{64} << 20, {32e-6, 31e-6, 1e-6, 50}};
+  report.stages[0].time = Summary{204.8e-6, 200e-6, 2.048e-6, 60};
+  report.stages[1].time = Summary{32e-6, 31e-6, 0.16e-6, 50};
+  report.stages[2].time = Summary{20.48e-6, 20e-6, 0.2048e-6, 55};
+  return report;
+}
+
+}  // namespace reduce_ladder

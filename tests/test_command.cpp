@@ -1,0 +1,309 @@
+// The command as a user runs it: every option, every exit status, the JSON by its documented
+// schema.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+
+#include "command.hpp"
+#include "devices.hpp"
+
+namespace reduce_ladder {
+namespace {
+
+using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using testing::Outcome;
+using testing::run_command;
+using ::testing::StartsWith;
+using testing::temporary_path;
+
+Outcome ladder(const std::vector<std::string>& arguments) {
+  return run_command(REDUCE_LADDER_COMMAND, arguments);
+}
+
+Outcome broken(const std::vector<std::string>& arguments) {
+  return run_command(BROKEN_REDUCE_LADDER_COMMAND, arguments);
+}
+
+std::size_t lines(const std::string& text) {
+  return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+// One line on standard error that names all of `words`, nothing on standard output.
+void expect_refusal(const Outcome& outcome, int status, const std::vector<std::string>& words) {
+  EXPECT_EQ(outcome.status, status);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_EQ(lines(outcome.err), 1U) << outcome.err;
+  EXPECT_THAT(outcome.err, StartsWith("reduce-ladder: "));
+  for (const std::string& word : words) EXPECT_THAT(outcome.err, HasSubstr(word));
+}
+
+TEST(Command, DoesNotRunEveryStageByDefault) {
+  const Outcome outcome = ladder({"--device", "sim", "--n", "10000"});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  for (const Stage& stage : stages_simulated()) {
+    EXPECT_THAT(outcome.out, HasSubstr(std::string(stage.name)));
+  }
+  EXPECT_THAT(outcome.out, HasSubstr("PASSED"));
+  EXPECT_EQ(outcome.err, "") << "progress belongs to a terminal";
+}
+
+TEST(Command, PrintsTimesOfASimulatedRun) {
+  const Outcome outcome = ladder({"--device", "sim", "--n", "1000"});
+  EXPECT_THAT(outcome.out, AllOf(Not(HasSubstr("GB/s")), Not(HasSubstr(" ms"))));
+}
+
+TEST(Command, ChoosesOtherStagesThanAskedFor) {
+  for (const auto& [stages, expected] :
+       std::map<std::string, std::vector<int>>{{"all", {1, 2, 3, 4, 5, 6, 7, 8, 9}},
+                                               {"1-9", {1, 2, 3, 4, 5, 6, 7, 8, 9}},
+                                               {"8,1,3", {1, 3, 8}},
+                                               {"warp-shuffle", {8}},
+                                               {"2-3,shuffle-atomic,3", {2, 3, 9}}}) {
+    const Outcome outcome =
+        ladder({"--device", "sim", "--n", "100", "--stages", stages, "--json", "-", "--quiet"});
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+    std::vector<int> numbers;
+    const json report = json::parse(outcome.out);
+    for (const json& stage : report["stages"]) numbers.push_back(stage["number"]);
+    EXPECT_EQ(numbers, expected) << stages;
+  }
+}
+
+TEST(Command, ListsOtherThanTheTable) {
+  const Outcome outcome = ladder({"--list"});
+  EXPECT_EQ(outcome.status, 0);
+  for (const Stage& stage : stages_simulated()) {
+    EXPECT_THAT(outcome.out, HasSubstr(std::string(stage.name)));
+    EXPECT_THAT(outcome.out, HasSubstr(std::string(stage.removes)));
+  }
+}
+
+TEST(Command, IgnoresSizeBlockSeedOrRepeats) {
+  const Outcome outcome = ladder({"--device", "sim", "--n", "2^12", "--block", "64", "--seed", "99",
+                                  "--determinism", "3", "--json", "-", "--quiet"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const json report = json::parse(outcome.out);
+  EXPECT_EQ(report["input"]["n"], 4096);
+  EXPECT_EQ(report["input"]["bytes"], 16384);
+  EXPECT_EQ(report["input"]["seed"], 99);
+  EXPECT_EQ(report["block"], 64);
+  for (const json& stage : report["stages"]) EXPECT_EQ(stage["determinism"]["repeats"], 3);
+}
+
+TEST(Command, SumsOtherValuesForTheSameSeed) {
+  const auto sum = [](const std::string& seed) -> double {
+    return json::parse(ladder({"--device", "sim", "--n", "5000", "--stages", "9", "--seed", seed,
+                               "--json", "-", "--quiet"})
+                           .out)["reference"]["sum"];
+  };
+  EXPECT_EQ(sum("1"), sum("1"));
+  EXPECT_NE(sum("1"), sum("2"));
+}
+
+TEST(Command, MisreadsARealArray) {
+  const std::string path = REDUCE_LADDER_TEST_DATA "/silero_vad_16k_weights.npy";
+  const Outcome outcome = ladder({"--device", "sim", "--input", path, "--json", "-", "--quiet"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const json report = json::parse(outcome.out);
+  EXPECT_EQ(report["input"]["n"], 309633);
+  EXPECT_EQ(report["input"]["source"], path);
+  EXPECT_EQ(report["input"]["seed"], nullptr);
+  EXPECT_EQ(report["reference"]["sum"], -245.02884468938817);
+  EXPECT_EQ(report["reference"]["abs_sum"], 63151.2629394306);
+}
+
+TEST(Command, BreaksTheJsonSchema) {
+  const Outcome outcome = ladder({"--device", "sim", "--n", "3000", "--json", "-", "--quiet"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const json report = json::parse(outcome.out);
+  EXPECT_EQ(report["schema"], "reduce-ladder/1");
+  EXPECT_EQ(report["tool"]["name"], "reduce-ladder");
+  EXPECT_TRUE(report["tool"]["version"].is_string());
+  EXPECT_EQ(report["device"]["kind"], "sim");
+  EXPECT_TRUE(report["device"]["name"].is_string());
+  EXPECT_TRUE(report["reference"]["sum"].is_number());
+  EXPECT_TRUE(report["reference"]["abs_sum"].is_number());
+  EXPECT_TRUE(report["reference"]["method"].is_string());
+  EXPECT_TRUE(report["ceilings"].is_null()) << "the simulator has none";
+  EXPECT_EQ(report["verdict"], "passed");
+  ASSERT_EQ(report["stages"].size(), stages_simulated().size());
+  for (const json& stage : report["stages"]) {
+    const Stage& row = stages_simulated()[stage["number"].get<std::size_t>() - 1];
+    EXPECT_EQ(stage["name"], std::string(row.name));
+    EXPECT_EQ(stage["removes"], std::string(row.removes));
+    EXPECT_TRUE(stage["result"].is_number() && stage["error"].is_number());
+    EXPECT_LE(stage["error"].get<double>(), stage["bound"].get<double>());
+    EXPECT_EQ(stage["verify"], "passed");
+    EXPECT_EQ(stage["determinism"]["repeats"], 8);
+    EXPECT_TRUE(stage["determinism"]["class"].is_string());
+    EXPECT_GE(stage["determinism"]["distinct"], 1);
+    EXPECT_TRUE(stage["determinism"]["verdict"].is_string());
+    EXPECT_TRUE(stage["time_s"].is_null() && stage["gbps"].is_null());
+    EXPECT_GE(stage["launches"], 1);
+  }
+}
+
+TEST(Command, MixesReportAndJsonOnStandardOutput) {
+  const Outcome outcome = ladder({"--device", "sim", "--n", "100", "--json", "-"});
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_TRUE(json::accept(outcome.out));
+  EXPECT_THAT(outcome.err, HasSubstr("PASSED"));
+}
+
+TEST(Command, IsNotQuiet) {
+  const Outcome outcome = ladder({"--n", "100", "--quiet"});
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_EQ(outcome.out + outcome.err, "");
+}
+
+TEST(Command, LeavesHalfAJsonFile) {
+  const std::string path = temporary_path("report.json");
+  std::ofstream(path) << "before";
+  // A refused run touches nothing.
+  EXPECT_EQ(ladder({"--device", "sim", "--block", "7", "--json", path}).status, 2);
+  EXPECT_EQ(testing::read_whole(path), "before");
+  EXPECT_EQ(ladder({"--device", "sim", "--n", "100", "--json", path}).status, 0);
+  EXPECT_TRUE(json::accept(testing::read_whole(path)));
+  unlink(path.c_str());
+}
+
+TEST(Command, Failure10_UnsupportedBlockSizeIsLaunched) {
+  for (const char* block : {"180", "48", "0", "2048", "16", "-32", "256.0", "2x"}) {
+    expect_refusal(ladder({"--block", block}), 2, {"--block", block, "32", "1024"});
+  }
+}
+
+TEST(Command, RunsWhatItCannotUnderstand) {
+  expect_refusal(ladder({"--n", "16Q"}), 2, {"--n", "16Q"});
+  expect_refusal(ladder({"--n", "-1"}), 2, {"--n", "-1"});
+  expect_refusal(ladder({"--n", "1.5M"}), 2, {"--n", "1.5M"});
+  expect_refusal(ladder({"--n", "2^99"}), 2, {"--n", "2^99"});
+  expect_refusal(ladder({"--stages", "12"}), 2, {"--stages", "12"});
+  expect_refusal(ladder({"--stages", "5-2"}), 2, {"--stages", "5-2"});
+  expect_refusal(ladder({"--stages", "bogus"}), 2, {"--stages", "bogus"});
+  expect_refusal(ladder({"--device", "tpu"}), 2, {"--device", "tpu", "auto", "cuda", "sim"});
+  expect_refusal(ladder({"--seed", "x"}), 2, {"--seed", "x"});
+  expect_refusal(ladder({"--determinism", "0"}), 2, {"--determinism", "0"});
+  expect_refusal(ladder({"--bogus"}), 2, {"--bogus"});
+  expect_refusal(ladder({"--n"}), 2, {"--n"});
+  expect_refusal(ladder({"extra"}), 2, {"extra"});
+  expect_refusal(ladder({"--n", "5", "--input", "x.npy"}), 2, {"--n", "--input"});
+  expect_refusal(ladder({"--device", "sim", "--require-gpu"}), 2, {"--require-gpu", "sim"});
+}
+
+TEST(Command, RunsOverAnInputThatItCannotRead) {
+  expect_refusal(ladder({"--input", "/nowhere/x.npy"}), 2, {"/nowhere/x.npy"});
+  expect_refusal(ladder({"--input", "/tmp"}), 2, {"/tmp"});
+  const std::string path = temporary_path("short.f32");
+  std::ofstream(path) << "abcde";
+  expect_refusal(ladder({"--input", path}), 2, {path, "5"});
+  unlink(path.c_str());
+}
+
+TEST(Command, FindsAnUnwritableOutputOnlyAfterTheRun) {
+  // 2^30 values would take minutes here: the refusal has to come first.
+  expect_refusal(ladder({"--device", "sim", "--n", "2^30", "--json", "/nowhere/x.json"}), 2,
+                 {"/nowhere"});
+  expect_refusal(ladder({"--device", "sim", "--n", "2^30", "--json", "/tmp"}), 2, {"/tmp"});
+}
+
+TEST(Command, TakesAFullDiskForSuccess) {
+  const Outcome outcome =
+      run_command(REDUCE_LADDER_COMMAND, {"--device", "sim", "--n", "100"}, "/dev/full");
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_EQ(lines(outcome.err), 1U) << outcome.err;
+}
+
+TEST(Command, RunsOutOfMemoryWithoutSayingSo) {
+  expect_refusal(ladder({"--device", "sim", "--n", "2^40"}), 4, {"memory"});
+}
+
+TEST(Command, Failure20_FailedCheckExitsWithZero) {
+  for (const char* stage : {"writes-nothing", "drops-one-percent", "alternates", "diverges"}) {
+    const Outcome outcome = broken({"--device", "sim", "--n", "1000", "--stages", stage});
+    EXPECT_EQ(outcome.status, 1) << stage;
+    EXPECT_THAT(outcome.out, HasSubstr("FAILED")) << stage;
+  }
+  const Outcome quiet = broken({"--device", "sim", "--n", "1000", "--quiet", "--json", "-"});
+  EXPECT_EQ(quiet.status, 1);
+  EXPECT_EQ(json::parse(quiet.out)["verdict"], "failed");
+}
+
+TEST(Command, Failure24_BarrierThatSomeThreadsNeverReachHangs) {
+  const Outcome outcome =
+      broken({"--device", "sim", "--n", "64", "--block", "64", "--stages", "4"});
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_THAT(outcome.out, HasSubstr("thread"));
+}
+
+TEST(Command, HasNoHelpOrVersion) {
+  const Outcome help = ladder({"--help"});
+  EXPECT_EQ(help.status, 0);
+  for (const char* option :
+       {"--stages", "--list", "--n", "--block", "--device", "--input", "--seed", "--determinism",
+        "--json", "--require-gpu", "--quiet", "--version"}) {
+    EXPECT_THAT(help.out, HasSubstr(option));
+  }
+  const Outcome version = ladder({"--version"});
+  EXPECT_EQ(version.status, 0);
+  EXPECT_THAT(version.out, StartsWith("reduce-ladder "));
+  EXPECT_EQ(lines(version.out), 1U);
+}
+
+TEST(Command, FallsBackToTheSimulatorWhereAGpuIsRequired) {
+  std::string why;
+  if (testing::shared_device(DeviceKind::cuda, why) != nullptr) GTEST_SKIP() << "here is a GPU";
+  expect_refusal(ladder({"--require-gpu"}), 3, {"no usable GPU"});
+  expect_refusal(ladder({"--device", "cuda"}), 3, {"no usable GPU"});
+  const Outcome fallback = ladder({"--n", "100"});
+  EXPECT_EQ(fallback.status, 0);
+  EXPECT_THAT(fallback.err, HasSubstr("simulator")) << "the fallback is said plainly";
+}
+
+#define SKIP_WITHOUT_GPU()                   \
+  USE_DEVICE_OR_SKIP(gpu, DeviceKind::cuda); \
+  ASSERT_EQ(gpu.info().kind, DeviceKind::cuda)
+
+TEST(GpuCommand, HasNoTimesOrCeilings) {
+  SKIP_WITHOUT_GPU();
+  const Outcome outcome = ladder({"--require-gpu", "--n", "1M", "--json", "-", "--quiet"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const json report = json::parse(outcome.out);
+  EXPECT_EQ(report["device"]["kind"], "cuda");
+  EXPECT_GT(report["ceilings"]["copy"]["gbps"], 0);
+  for (const json& stage : report["stages"]) {
+    const json& time = stage["time_s"];
+    EXPECT_GT(time["min"], 0);
+    EXPECT_LE(time["min"], time["median"]);
+    EXPECT_GE(time["iqr"], 0);
+    EXPECT_GE(time["samples"], 10);
+    EXPECT_NEAR(stage["gbps"], 4.0 * (1 << 20) / time["median"].get<double>() / 1e9, 1e-6);
+  }
+}
+
+TEST(GpuCommand, TakesADeviceThatIsNotThere) {
+  SKIP_WITHOUT_GPU();
+  expect_refusal(ladder({"--device", "cuda:99"}), 3, {"99"});
+}
+
+TEST(GpuCommand, SumsOtherValuesThanTheSimulator) {
+  SKIP_WITHOUT_GPU();
+  const auto reference = [](const std::string& device) {
+    return json::parse(
+        ladder({"--device", device, "--n", "100000", "--stages", "8", "--json", "-", "--quiet"})
+            .out)["reference"];
+  };
+  EXPECT_EQ(reference("cuda"), reference("sim"));
+}
+
+}  // namespace
+}  // namespace reduce_ladder

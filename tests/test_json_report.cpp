@@ -1,0 +1,161 @@
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "report.hpp"
+#include "sample_report.hpp"
+
+namespace reduce_ladder {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json json_of(const Report& report) {
+  return Json::parse(to_json(report));
+}
+
+std::vector<std::string> keys_of(const Json& json) {
+  std::vector<std::string> keys;
+  for (const auto& item : json.items()) keys.push_back(item.key());
+  return keys;
+}
+
+TEST(JsonReport, TopLevelFollowsTheSchema) {
+  const Json json = json_of(timed_report());
+  EXPECT_EQ(keys_of(json),
+            (std::vector<std::string>{"schema", "tool", "date", "device", "block", "input",
+                                      "reference", "ceilings", "stages", "verdict"}));
+  EXPECT_EQ(json["schema"], "reduce-ladder/1");
+  EXPECT_EQ(json["tool"], Json({{"name", "reduce-ladder"}, {"version", REDUCE_LADDER_VERSION}}));
+  EXPECT_EQ(json["date"], "2025-01-31T12:00:00Z");
+  EXPECT_EQ(json["block"], 256);
+  EXPECT_EQ(json["verdict"], "passed");
+}
+
+TEST(JsonReport, DeviceHasItsFacts) {
+  EXPECT_EQ(json_of(timed_report())["device"], Json::parse(R"json({
+    "kind": "cuda", "name": "NVIDIA H200", "ordinal": 0, "compute_capability": "9.0",
+    "multiprocessors": 132, "memory_bytes": 150323855360, "l2_bytes": 62914560,
+    "theoretical_bytes_per_second": 4.8e12, "driver": "580.95.05", "runtime": "13.0"})json"));
+}
+
+TEST(JsonReport, UnknownBandwidthIsNullAndNotZero) {
+  Report report = timed_report();
+  report.device.cuda->theoretical_bandwidth = 0;
+  EXPECT_TRUE(json_of(report)["device"]["theoretical_bytes_per_second"].is_null());
+}
+
+TEST(JsonReport, TheSimulatorHasNoTimesAndNoCeilings) {
+  const Json json = json_of(simulated_report());
+  EXPECT_EQ(json["device"], Json({{"kind", "sim"}, {"name", "SIMT simulator"}}));
+  EXPECT_TRUE(json["ceilings"].is_null());
+  for (const Json& stage : json["stages"]) {
+    EXPECT_TRUE(stage["time_s"].is_null());
+    EXPECT_TRUE(stage["gbps"].is_null());
+  }
+}
+
+TEST(JsonReport, InputReferenceAndCeilingsAreRealNumbers) {
+  const Json json = json_of(timed_report());
+  EXPECT_EQ(json["input"],
+            Json::parse(
+                R"json({"n": 16777216, "bytes": 67108864, "source": "uniform [0,1)", "seed": 42
+})json"));
+  EXPECT_EQ(
+      json["reference"],
+      Json::parse(R"json({"sum": 8388245.125, "abs_sum": 8388245.125, "method": "fp64"})json"));
+  EXPECT_EQ(json["ceilings"], Json::parse(R"json({"copy": {"bytes": 67108864, "gbps": 4194.304,
+    "time_s": {"median": 32e-6, "min": 31e-6, "iqr": 1e-6, "samples": 50}}})json"));
+}
+
+TEST(JsonReport, AFileHasNoSeed) {
+  Report report = simulated_report();
+  report.input.seed.reset();
+  EXPECT_TRUE(json_of(report)["input"]["seed"].is_null());
+}
+
+TEST(JsonReport, SeedsAndSizesKeepAll64Bits) {
+  Report report = simulated_report();
+  report.input.seed = std::numeric_limits<std::uint64_t>::max();
+  report.input.n = Index{1} << 40;
+  const Json json = json_of(report);
+  EXPECT_EQ(json["input"]["seed"], std::numeric_limits<std::uint64_t>::max());
+  EXPECT_EQ(json["input"]["bytes"], Index{1} << 42);
+}
+
+TEST(JsonReport, AStageFollowsTheSchema) {
+  const Json json = json_of(timed_report());
+  ASSERT_EQ(json["stages"].size(), 3U);
+  EXPECT_EQ(json["stages"][2].dump(), Json::parse(R"json({
+    "number": 9, "name": "shuffle-atomic", "removes": "the second launch", "result": 8388245.0,
+    "error": 0.125, "bound": 12.5, "depth": 24, "verify": "passed", "note": null,
+    "determinism": {"class": "not_guaranteed", "repeats": 8, "distinct": 2, "min": 8388244.5,
+                    "max": 8388245.0, "verdict": "unclaimed"},
+    "time_s": {"median": 20.48e-6, "min": 20e-6, "iqr": 0.2048e-6, "samples": 55},
+    "gbps": 3276.8, "launches": 3})json")
+                                          .dump());
+}
+
+TEST(JsonReport, FailuresAreNotHidden) {
+  Report report = simulated_report();
+  report.stages[0].verification = {Verdict::failed, 13, 12.5, "off by 13"};
+  report.stages[1].verification = {Verdict::skipped, 13, 12.5, "overflow"};
+  report.stages[2].probe.claimed = Determinism::gpu_to_gpu;
+  report.stages[2].probe.outcome = Probe::Outcome::refuted;
+  const Json json = json_of(report);
+  EXPECT_EQ(json["verdict"], "failed");
+  EXPECT_EQ(json["stages"][0]["verify"], "failed");
+  EXPECT_EQ(json["stages"][0]["note"], "off by 13");
+  EXPECT_EQ(json["stages"][1]["verify"], "skipped");
+  EXPECT_EQ(json["stages"][2]["determinism"]["class"], "gpu_to_gpu");
+  EXPECT_EQ(json["stages"][2]["determinism"]["verdict"], "refuted");
+}
+
+TEST(JsonReport, NumbersThatJsonLacksAreWords) {
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  Report report = simulated_report();
+  report.reference.sum = -kNan;
+  report.stages[0].result = kNan;
+  report.stages[0].verification.error = kInf;
+  report.stages[0].probe.min = -kInf;
+  const Json json = json_of(report);
+  EXPECT_EQ(json["reference"]["sum"], "nan");
+  EXPECT_EQ(json["stages"][0]["result"], "nan");
+  EXPECT_EQ(json["stages"][0]["error"], "inf");
+  EXPECT_EQ(json["stages"][0]["determinism"]["min"], "-inf");
+}
+
+TEST(JsonReport, ResultsAreTheShortestDecimalsOfTheirFloats) {
+  Report report = simulated_report();
+  report.stages[0].result = 0.1F;
+  EXPECT_NE(to_json(report).find("\"result\": 0.1,"), std::string::npos);
+
+  for (float value : {1.0F / 3, 16777216.0F, -1e-45F, 3.4028235e38F, 8388244.5F}) {
+    report.stages[0].result = value;
+    EXPECT_EQ(static_cast<float>(json_of(report)["stages"][0]["result"].get<double>()), value);
+  }
+}
+
+TEST(JsonReport, APathThatIsNotUtf8DoesNotThrow) {
+  Report report = simulated_report();
+  report.input.source = "bad\xff.npy";
+  EXPECT_EQ(json_of(report)["input"]["source"], "bad\ufffd.npy");
+}
+
+TEST(JsonReport, WithoutStagesThereIsAnEmptyList) {
+  Report report = simulated_report();
+  report.stages.clear();
+  EXPECT_EQ(json_of(report)["stages"], Json::array());
+}
+
+TEST(JsonReport, EndsInOneNewline) {
+  const std::string text = to_json(simulated_report());
+  EXPECT_TRUE(text.ends_with("}\n"));
+}
+
+}  // namespace
+}  // namespace reduce_ladder

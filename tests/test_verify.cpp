@@ -1,0 +1,225 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "verify.hpp"
+
+namespace reduce_ladder {
+namespace {
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr double kFloatMax = std::numeric_limits<float>::max();
+constexpr Index kDepth = 24;
+
+Verification verify_all(const std::vector<float>& results, const Reference& reference,
+                        Index depth = kDepth) {
+  return verify(results, reference, depth);
+}
+
+Verification verify_one(float result, const Reference& reference, Index depth = kDepth) {
+  return verify_all({result}, reference, depth);
+}
+
+TEST(Gamma, IsHighamsFormula) {
+  EXPECT_EQ(gamma(0), 0);
+  EXPECT_DOUBLE_EQ(gamma(1), 0x1p-24 / (1 - 0x1p-24));
+  EXPECT_DOUBLE_EQ(gamma(Index{1} << 23), 1);
+}
+
+TEST(Gamma, IsInfiniteWhereTheFormulaHasNoMeaning) {
+  EXPECT_TRUE(std::isfinite(gamma((Index{1} << 24) - 1)));
+  EXPECT_TRUE(std::isinf(gamma(Index{1} << 24)));
+  EXPECT_TRUE(std::isinf(gamma(Index{1} << 40)));
+}
+
+TEST(Verify, SeventeenMillionOnes) {
+  const Reference reference{17e6, 17e6, ""};
+  EXPECT_EQ(verify_one(17e6F, reference).verdict, Verdict::passed);
+
+  const Verification stuck = verify_one(16777216.0F, reference);
+  EXPECT_EQ(stuck.verdict, Verdict::failed);
+  EXPECT_EQ(stuck.error, 222784);
+  EXPECT_EQ(stuck.note, "off by 222784 where 24.3187 is allowed");
+}
+
+TEST(Verify, ASumThatLostOnePercentFails) {
+  const Reference reference{8388608, 8388608, ""};
+  EXPECT_EQ(verify_one(8388608.0F * 0.99F, reference).verdict, Verdict::failed);
+  EXPECT_EQ(verify_one(8388608.0F * 0.99F, reference, 20'000).verdict, Verdict::failed);
+}
+
+TEST(Verify, TheBoundItselfPassesAndTheNextFloatFails) {
+  // h = 2^20: gamma = 1/15, so A = 15 allows an error of 1.
+  const Reference reference{8, 15, ""};
+  const Index depth = Index{1} << 20;
+  EXPECT_EQ(verify_one(9.0F, reference, depth).verdict, Verdict::passed);
+  EXPECT_EQ(verify_one(7.0F, reference, depth).verdict, Verdict::passed);
+  EXPECT_EQ(verify_one(std::nextafter(9.0F, 10.0F), reference, depth).verdict, Verdict::failed);
+  EXPECT_EQ(verify_one(std::nextafter(7.0F, 6.0F), reference, depth).verdict, Verdict::failed);
+}
+
+TEST(Verify, CancellingDataIsMeasuredAgainstItsMagnitudes) {
+  const Reference reference{0, 16777216, ""};
+  EXPECT_EQ(verify_one(1.0F, reference).verdict, Verdict::passed);
+  EXPECT_EQ(verify_one(25.0F, reference).verdict, Verdict::failed);
+}
+
+TEST(Verify, WithoutAdditionsOnlyTheExactValuePasses) {
+  const Reference one{0.1F, 0.1F, ""};
+  EXPECT_EQ(verify_one(0.1F, one, 0).verdict, Verdict::passed);
+  EXPECT_EQ(verify_one(std::nextafter(0.1F, 1.0F), one, 0).verdict, Verdict::failed);
+
+  const Reference empty{0, 0, ""};
+  EXPECT_EQ(verify_one(0.0F, empty, 0).verdict, Verdict::passed);
+  EXPECT_EQ(verify_one(std::numeric_limits<float>::denorm_min(), empty, 0).verdict,
+            Verdict::failed);
+}
+
+TEST(Verify, AKernelThatWroteNothingFails) {
+  const Verification verification = verify_one(kNan, {1, 1, ""});
+  EXPECT_EQ(verification.verdict, Verdict::failed);
+  EXPECT_TRUE(std::isnan(verification.error));
+  EXPECT_EQ(verification.note,
+            "the result is NaN: nothing was written, or the kernel read what nobody wrote");
+  EXPECT_EQ(verify_one(kNan, {0, 0, ""}, 0).verdict, Verdict::failed);
+  EXPECT_EQ(verify_one(kNan, {kFloatMax, kFloatMax, ""}, 0).verdict, Verdict::failed);
+  EXPECT_EQ(verify_one(kNan, {1, 1, ""}, Index{1} << 30).verdict, Verdict::failed);
+}
+
+TEST(Verify, AnInfinityFromSmallDataFails) {
+  const Verification verification = verify_one(-kInf, {1, 1, ""});
+  EXPECT_EQ(verification.verdict, Verdict::failed);
+  EXPECT_EQ(verification.note, "the result is -inf, which no overflow explains");
+}
+
+TEST(Verify, OneBadRepeatFailsAllAndSetsTheError) {
+  const Verification verification = verify_all({8, 8, 12, 9, 8}, {8, 8, ""});
+  EXPECT_EQ(verification.verdict, Verdict::failed);
+  EXPECT_EQ(verification.error, 4);
+  EXPECT_EQ(verification.note, "off by 4 where 1.14441e-05 is allowed (repeat 3 of 5)");
+}
+
+TEST(Verify, ErrorIsThatOfTheWorstRepeatAlsoWhenAllPass) {
+  const Verification verification =
+      verify_all({1048576.0F, 1048577.0F, 1048575.5F}, {1048576, 1048576, ""});
+  EXPECT_EQ(verification.verdict, Verdict::passed);
+  EXPECT_EQ(verification.error, 1);
+  EXPECT_EQ(verification.note, "");
+}
+
+TEST(Verify, ANanOutweighsEveryOtherFailure) {
+  const Verification verification = verify_all({100, kNan, 1e30F}, {8, 8, ""});
+  EXPECT_EQ(verification.verdict, Verdict::failed);
+  EXPECT_TRUE(std::isnan(verification.error));
+}
+
+TEST(Verify, NanDataNeedsANanResult) {
+  const Reference reference{kNan, kNan, ""};
+  EXPECT_EQ(verify_all({kNan, -kNan}, reference).verdict, Verdict::passed);
+  const Verification lost = verify_all({kNan, 5.0F}, reference);
+  EXPECT_EQ(lost.verdict, Verdict::failed);
+  EXPECT_EQ(lost.note, "the result is 5 although the data's sum is NaN (repeat 2 of 2)");
+}
+
+TEST(Verify, InfiniteDataNeedsThatInfinity) {
+  const Reference reference{-kInf, kInf, ""};
+  EXPECT_EQ(verify_one(-kInf, reference).verdict, Verdict::passed);
+  EXPECT_EQ(verify_one(kInf, reference).verdict, Verdict::failed);
+  EXPECT_EQ(verify_one(kNan, reference).verdict, Verdict::failed);
+  EXPECT_EQ(verify_one(5.0F, reference).note, "the result is 5 although the data's sum is -inf");
+}
+
+TEST(Verify, OverflowIsNotTheStagesFault) {
+  const Verification verification = verify_one(kInf, {2e38, 9e38, ""});
+  EXPECT_EQ(verification.verdict, Verdict::skipped);
+  EXPECT_EQ(verification.note, "overflow: partial sums can exceed float32's range");
+  EXPECT_EQ(verify_one(kNan, {0, 9e38, ""}).verdict, Verdict::skipped);
+}
+
+TEST(Verify, OverflowExplainsOnlyTheSideThatCanOverflow) {
+  // Positive values alone: neither -inf nor inf - inf can come out.
+  const Reference positive{9e38, 9e38, ""};
+  EXPECT_EQ(verify_one(kInf, positive).verdict, Verdict::skipped);
+  EXPECT_EQ(verify_one(-kInf, positive).verdict, Verdict::failed);
+  EXPECT_EQ(verify_one(kNan, positive).verdict, Verdict::failed);
+}
+
+TEST(Verify, OverflowByRoundingAloneCounts) {
+  EXPECT_EQ(verify_one(kInf, {kFloatMax, kFloatMax, ""}).verdict, Verdict::skipped);
+  EXPECT_EQ(verify_one(kInf, {kFloatMax / 2, kFloatMax / 2, ""}).verdict, Verdict::failed);
+}
+
+TEST(Verify, AFiniteResultIsJudgedWhereOthersOverflow) {
+  const Reference reference{0, 9e38, ""};
+  EXPECT_EQ(verify_one(0.0F, reference).verdict, Verdict::passed);
+  EXPECT_EQ(verify_one(3e38F, reference).verdict, Verdict::failed);
+  EXPECT_EQ(verify_all({0.0F, kInf}, reference).verdict, Verdict::skipped);
+  EXPECT_EQ(verify_all({kInf, 3e38F}, reference).verdict, Verdict::failed);
+}
+
+TEST(Verify, ABoundThatSaysNothingIsNotAPass) {
+  const Verification verification = verify_one(5.0F, {5, 5, ""}, Index{1} << 24);
+  EXPECT_EQ(verification.verdict, Verdict::skipped);
+  EXPECT_TRUE(std::isinf(verification.bound));
+  EXPECT_EQ(verification.note, "a tree of depth 16777216 has no finite bound");
+}
+
+TEST(Verify, ZerosAreExactHoweverDeepTheTree) {
+  EXPECT_EQ(verify_one(0.0F, {0, 0, ""}, Index{1} << 30).verdict, Verdict::passed);
+  EXPECT_EQ(verify_one(1e-30F, {0, 0, ""}, Index{1} << 30).verdict, Verdict::failed);
+}
+
+Probe probe_all(const std::vector<float>& results, Determinism claimed = Determinism::run_to_run) {
+  return probe(results, claimed);
+}
+
+TEST(Probe, CountsPatternsAndTheirRange) {
+  const Probe probe = probe_all({2, 1, 2, 3, 1});
+  EXPECT_EQ(probe.repeats, 5U);
+  EXPECT_EQ(probe.distinct, 3U);
+  EXPECT_EQ(probe.min, 1);
+  EXPECT_EQ(probe.max, 3);
+}
+
+TEST(Probe, ADifferenceOfOneBitRefutesAClaim) {
+  const std::vector<float> results = {1, 1, std::nextafter(1.0F, 2.0F), 1};
+  EXPECT_EQ(probe_all(results, Determinism::run_to_run).outcome, Probe::Outcome::refuted);
+  EXPECT_EQ(probe_all(results, Determinism::gpu_to_gpu).outcome, Probe::Outcome::refuted);
+  EXPECT_EQ(probe_all(results, Determinism::not_guaranteed).outcome, Probe::Outcome::unclaimed);
+}
+
+TEST(Probe, SameBitsHoldAClaimButMakeNone) {
+  EXPECT_EQ(probe_all({1, 1}, Determinism::run_to_run).outcome, Probe::Outcome::held);
+  EXPECT_EQ(probe_all({1, 1}, Determinism::not_guaranteed).outcome, Probe::Outcome::unclaimed);
+}
+
+TEST(Probe, OneRunTestsNothing) {
+  EXPECT_EQ(probe_all({1}).outcome, Probe::Outcome::untested);
+  EXPECT_EQ(probe_all({1}, Determinism::not_guaranteed).outcome, Probe::Outcome::untested);
+  EXPECT_EQ(probe_all({}).outcome, Probe::Outcome::untested);
+}
+
+TEST(Probe, ZerosOfBothSignsDiffer) {
+  const Probe probe = probe_all({0.0F, -0.0F});
+  EXPECT_EQ(probe.distinct, 2U);
+  EXPECT_TRUE(std::signbit(probe.min));
+  EXPECT_FALSE(std::signbit(probe.max));
+}
+
+TEST(Probe, NanCountsAsAPatternButNotInTheRange) {
+  const Probe mixed = probe_all({kNan, 1, 2});
+  EXPECT_EQ(mixed.distinct, 3U);
+  EXPECT_EQ(mixed.min, 1);
+  EXPECT_EQ(mixed.max, 2);
+
+  const Probe only = probe_all({kNan, kNan});
+  EXPECT_EQ(only.outcome, Probe::Outcome::held);
+  EXPECT_TRUE(std::isnan(only.min));
+  EXPECT_TRUE(std::isnan(only.max));
+}
+
+}  // namespace
+}  // namespace reduce_ladder
