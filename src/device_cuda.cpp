@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <chrono>
 #include <fstream>
-#include <limits>
 #include <string>
 #include <utility>
 
@@ -163,14 +162,15 @@ class CudaDevice final : public Device {
     cuda_check(cudaStreamSynchronize(stream_));
   }
 
-  float run(const Stage& stage, const Plan& plan) override {
+  float run(const Stage& stage, const Plan& plan, float poison) override {
     const Index partials = plan.workspace();
     workspace_.reserve(partials);
     // All bits set is a NaN.
     cuda_check(cudaMemsetAsync(workspace_.data(), 0xff, partials * sizeof(float), stream_));
-    poison_output();
+    float result = poison;
+    cuda_check(
+        cudaMemcpyAsync(output_.data(), &result, sizeof result, cudaMemcpyHostToDevice, stream_));
     stage.launch(plan, problem());
-    float result = std::numeric_limits<float>::quiet_NaN();
     cuda_check(
         cudaMemcpyAsync(&result, output_.data(), sizeof result, cudaMemcpyDeviceToHost, stream_));
     cuda_check(cudaStreamSynchronize(stream_));

@@ -26,10 +26,9 @@ class SimulatedDevice final : public Device {
 
   void load(std::span<const float> values) override { values_ = values; }
 
-  float run(const Stage& stage, const Plan& plan) override {
-    constexpr float kPoison = std::numeric_limits<float>::quiet_NaN();
-    workspace_.assign(plan.workspace(), kPoison);
-    float output = kPoison;
+  float run(const Stage& stage, const Plan& plan, float poison) override {
+    workspace_.assign(plan.workspace(), kNan);
+    float output = poison;
     stage.launch(plan, {values_.data(), workspace_.data(), &output, &simulator_});
     return output;
   }

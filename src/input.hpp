@@ -20,9 +20,9 @@ struct Input {
 // same on every machine. Throws OutOfMemoryError.
 Input generate_uniform(Index n, std::uint64_t seed);
 
-// Reads .npy (NumPy format 1.0 to 3.0, little-endian float32, any shape, either order; values are taken
-// in file order) or raw little-endian float32 (.f32, .bin). Throws InputError that names the file, what
-// was found and what is allowed, and OutOfMemoryError.
+// Reads .npy (NumPy format 1.0 to 3.0, little-endian float32, any shape, either order; values are
+// taken in file order) or raw little-endian float32 (.f32, .bin). Throws InputError that names the
+// file, what was found and what is allowed, and OutOfMemoryError.
 Input read_input(const std::filesystem::path& path);
 
 }  // namespace reduce_ladder

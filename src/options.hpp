@@ -36,8 +36,9 @@ struct ParsedOptions {
   std::optional<std::string> text;
 };
 
-// Parses and checks everything that can be checked without touching a device or a file. `stages` is the
-// table to choose from. Throws UsageError: one line with the option, the value and what is allowed.
+// Parses and checks everything that can be checked without touching a device or a file. `stages` is
+// the table to choose from. Throws UsageError: one line with the option, the value and what is
+// allowed.
 ParsedOptions parse_options(int argc, const char* const* argv, std::span<const Stage> stages);
 
 }  // namespace reduce_ladder

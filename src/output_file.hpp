@@ -9,8 +9,9 @@ namespace reduce_ladder {
 // Checks, before a long run, that write_file(path) can be expected to work. Throws OutputError.
 void check_writable(const std::string& path);
 
-// Writes `text` to `path` so that no reader ever sees half of it: a new file beside it is renamed over
-// it when complete. What is no regular file (a pipe, /dev/stdout) is written directly. Throws OutputError.
+// Writes `text` to `path` so that no reader ever sees half of it: a new file beside it is renamed
+// over it when complete. What is no regular file (a pipe, /dev/stdout) is written directly. Throws
+// OutputError.
 void write_file(const std::string& path, std::string_view text);
 
 // Writes `text` to standard output, or to standard error. Throws OutputError.

@@ -30,7 +30,8 @@ struct Launch {
   Index grid = 0;
   unsigned block = 0;
   std::size_t shared_bytes = 0;
-  const std::function<void()>* kernel = nullptr;
+  void (*kernel)(const void* arguments) = nullptr;
+  const void* arguments = nullptr;
   std::uint64_t seed = 0;
   // Position p of the order runs block (multiplier * p + offset) mod grid: a permutation, since the
   // multiplier has no factor in common with the grid.
@@ -47,14 +48,10 @@ struct Launch {
   }
 };
 
-std::string describe(const std::source_location& where) {
-  const std::string_view path = where.file_name();
-  return fmt::format("{}:{}", path.substr(path.find_last_of('/') + 1), where.line());
-}
-
-bool same_place(const std::source_location& a, const std::source_location& b) {
-  return a.line() == b.line() && a.column() == b.column() &&
-         std::string_view(a.file_name()) == b.file_name();
+std::string describe(const Place& place) {
+  const std::string_view path = place.file;
+  return fmt::format("{}:{}", path.substr(path.find_last_of('/') + 1),
+                     place.line_and_column >> 32U);
 }
 
 // "threads 0-127, 130" of those for which the predicate holds; empty where there is none.
@@ -73,6 +70,30 @@ std::string thread_ranges(unsigned threads, Predicate predicate) {
   return text;
 }
 
+// A queue of fibers. Every fiber is in one queue at most, so that the links are shared by all of
+// them.
+using FiberLinks = std::array<Fibers::Id, kMaxBlock>;
+struct FiberQueue {
+  static constexpr Fibers::Id kNone = kMaxBlock;
+  Fibers::Id front = kNone;
+  Fibers::Id back = kNone;
+
+  [[nodiscard]] bool empty() const { return front == kNone; }
+  void push(Fibers::Id fiber, FiberLinks& links) {
+    links[fiber] = kNone;
+    (empty() ? front : links[back]) = fiber;
+    back = fiber;
+  }
+  Fibers::Id pop(const FiberLinks& links) { return std::exchange(front, links[front]); }
+  // Moves all of `others` to the end of this queue.
+  void append(FiberQueue& others, FiberLinks& links) {
+    if (others.empty()) return;
+    (empty() ? front : links[back]) = others.front;
+    back = others.back;
+    others.front = kNone;
+  }
+};
+
 // One host thread's share of a launch: runs one block at a time.
 class Worker {
  public:
@@ -81,10 +102,11 @@ class Worker {
   // Runs blocks of `launch` until none is left or one fails.
   void run(Launch& launch);
 
-  [[gnu::always_inline]] void wait_for_block();
-  void note_place(const std::source_location& where);
-  std::uint64_t warp_exchange(WarpOperation operation, unsigned mask, std::uint64_t bits,
-                              unsigned source, std::source_location where);
+  void wait_for_block();
+  void note_place(const Place& place);
+  void meet(WarpOperation operation, unsigned mask, std::uint64_t bits, unsigned source,
+            std::source_location where);
+  [[nodiscard]] std::uint64_t taken() const;
   [[noreturn]] void fault(std::string_view what) const;
 
  private:
@@ -93,7 +115,7 @@ class Worker {
     unsigned mask = 0;
     unsigned arrived = 0;
     WarpOperation operation = WarpOperation::barrier;
-    std::source_location where;
+    Place where;
   };
 
   struct Warp {
@@ -111,19 +133,20 @@ class Worker {
   void run_one_thread();
   void note_progress();
   void end_thread();
-  // Inlined by force: what a waiting thread keeps on its stack is what its switches have to fetch.
-  [[gnu::always_inline]] void suspend();
+  void suspend();
+  void switch_to(Fibers::Id target);
   Fibers::Id idle_fiber();
-  Fibers::Id take_ready();
   void conclude(Warp& warp, Meeting& meeting);
   // Kept out of the way of the code that finds them.
-  [[noreturn, gnu::cold]] void fault_mask(unsigned mask, const std::source_location& where) const;
+  [[noreturn, gnu::cold]] void fault_mask(unsigned mask, const Place& where) const;
   [[noreturn, gnu::cold]] void fault_meeting(const Meeting& meeting, unsigned mask,
-                                             const std::source_location& where) const;
+                                             const Place& where) const;
   [[noreturn, gnu::cold]] void fault_source(const Meeting& meeting, unsigned source) const;
   [[noreturn, gnu::cold]] void fault_stuck() const;
 
   Launch* launch_ = nullptr;
+  void (*kernel_)(const void* arguments) = nullptr;
+  const void* arguments_ = nullptr;
   Index position_ = 0;      // in the launch's order of blocks
   Index position_end_ = 0;  // of the blocks claimed
 
@@ -132,23 +155,29 @@ class Worker {
   unsigned ended_ = 0;
   unsigned first_thread_ = 0;
   bool descending_ = false;
-  // barriers.reached of every thread when it last stopped; and, for each count of barriers (modulo
-  // the size of the array), how many threads have reached just that count, and which fibers wait
-  // until all threads have.
+  // barriers.reached of the running thread when it last stopped, and of every thread. For each
+  // count of barriers, modulo the size of the arrays: how many threads have stopped at just that
+  // count, and which fibers wait until all threads have come to it.
+  std::uint64_t noted_ = 0;
   std::array<std::uint64_t, kMaxBlock> reached_{};
   static constexpr std::size_t kLevels = 2 * kBarriersAhead;
-  struct Level {
-    unsigned threads = 0;
-    std::vector<Fibers::Id> waiting;
-  };
-  std::array<Level, kLevels> levels_;
+  std::array<unsigned, kLevels> threads_at_{};
+  std::array<FiberQueue, kLevels> waiting_at_;
   std::array<Warp, kMaxBlock / kWarpSize> warps_{};
   std::vector<std::byte> shared_;
   bool failed_ = false;
 
-  std::vector<Fibers::Id> ready_;  // a queue whose front is ready_front_; empty when all are taken
-  std::size_t ready_front_ = 0;
-  std::vector<Fibers::Id> idle_;  // fibers with no thread to run
+  // The thread that a fiber runs, and the barriers that it has reached, while another fiber runs.
+  // Kept here and not on the fiber's stack: the less a waiting thread leaves on its stack, the more
+  // stacks stay in the cache.
+  struct Suspended {
+    Coordinate thread{0};
+    std::uint64_t reached = 0;
+  };
+  std::array<Suspended, kMaxBlock + 1> suspended_;
+  FiberLinks links_;
+  FiberQueue ready_;  // suspended, with nothing left to wait for
+  FiberQueue idle_;   // with no thread to run
   Fibers::Id begun_fibers_ = 0;
   Fibers fibers_;
 };
@@ -161,55 +190,47 @@ void Worker::fault(std::string_view what) const {
 }
 
 Fibers::Id Worker::idle_fiber() {
-  if (idle_.empty()) return begun_fibers_++;
-  const Fibers::Id fiber = idle_.back();
-  idle_.pop_back();
-  return fiber;
+  return idle_.empty() ? begun_fibers_++ : idle_.pop(links_);
 }
 
-Fibers::Id Worker::take_ready() {
-  const Fibers::Id fiber = ready_[ready_front_++];
-  if (ready_front_ == ready_.size()) {
-    ready_.clear();
-    ready_front_ = 0;
-  } else {
-    fibers_.prefetch(ready_[ready_front_]);
-  }
-  return fiber;
+// The target's thread becomes the running one before its stack does, so that nothing of a thread
+// has to be kept on its stack.
+inline void Worker::switch_to(Fibers::Id target) {
+  suspended_[fibers_.running()] = {simt::threadIdx, simt::barriers.reached};
+  simt::threadIdx = suspended_[target].thread;
+  simt::barriers.reached = noted_ = suspended_[target].reached;
+  fibers_.switch_to(target);
 }
 
 // Leaves the running thread until somebody puts its fiber into the ready queue.
 inline void Worker::suspend() {
-  const Coordinate thread = simt::threadIdx;
-  const std::uint64_t reached = simt::barriers.reached;
   if (begun_ < threads_) {
-    fibers_.switch_to(idle_fiber());
+    switch_to(idle_fiber());
   } else if (!ready_.empty()) {
-    fibers_.switch_to(take_ready());
+    switch_to(ready_.pop(links_));
   } else {
     fault_stuck();
   }
-  simt::threadIdx = thread;
-  simt::barriers.reached = reached;
 }
 
 void Worker::run(Launch& launch) {
   current_worker = this;
   launch_ = &launch;
+  kernel_ = launch.kernel;
+  arguments_ = launch.arguments;
   position_ = position_end_ = 0;
   shared_.resize(launch.shared_bytes);
   simt::shared = {shared_.data(), shared_.size()};
   simt::blockDim.x = launch.block;
   simt::gridDim.x = static_cast<unsigned>(launch.grid);
   if (!begin_next_block()) return;
-  fibers_.switch_to(idle_fiber());
+  switch_to(idle_fiber());
   if (!failed_) return;
-  fibers_.restart_all();  // threads are left suspended in the middle of their kernel
+  fibers_.restart_all();
   begun_fibers_ = 0;
-  idle_.clear();
-  ready_.clear();
-  ready_front_ = 0;
-  for (Level& level : levels_) level = {};
+  idle_ = ready_ = {};
+  threads_at_ = {};
+  waiting_at_ = {};
   simt::barriers = {};
   failed_ = false;
 }
@@ -231,8 +252,8 @@ bool Worker::begin_next_block() {
   const std::uint64_t draw = splitmix64(launch_->seed + simt::blockIdx.x);
   first_thread_ = static_cast<unsigned>((draw >> 1U) % threads_);
   descending_ = (draw & 1U) != 0;
-  levels_[simt::barriers.complete % kLevels].threads = 0;
-  levels_[0].threads = threads_;
+  threads_at_[simt::barriers.complete % kLevels] = 0;
+  threads_at_[0] = threads_;
   std::fill_n(reached_.begin(), threads_, 0);
   simt::barriers.complete = simt::barriers.furthest = 0;
   for (unsigned first = 0; first < threads_; first += kWarpSize) {
@@ -252,15 +273,15 @@ bool Worker::begin_next_block() {
 void Worker::run_threads() {
   for (;;) {
     if (failed_) {
-      fibers_.switch_to(fibers_.home());
+      switch_to(fibers_.home());
     } else if (begun_ < threads_) {
       run_one_thread();
     } else if (!ready_.empty()) {
-      idle_.push_back(fibers_.running());
-      fibers_.switch_to(take_ready());
+      idle_.push(fibers_.running(), links_);
+      switch_to(ready_.pop(links_));
     } else if (!begin_next_block()) {
-      idle_.push_back(fibers_.running());
-      fibers_.switch_to(fibers_.home());
+      idle_.push(fibers_.running(), links_);
+      switch_to(fibers_.home());
     }
   }
 }
@@ -269,14 +290,12 @@ void Worker::run_one_thread() {
   const unsigned order = begun_++;
   const unsigned turn = first_thread_ + (descending_ ? threads_ - 1 - order : order);
   simt::threadIdx.x = turn < threads_ ? turn : turn - threads_;
-  simt::barriers.reached = 0;
+  simt::barriers.reached = noted_ = 0;
   try {
-    (*launch_->kernel)();
+    kernel_(arguments_);
     end_thread();
-#ifdef REDUCE_LADDER_BOOST_FIBERS
-  } catch (const boost::context::detail::forced_unwind&) {
+  } catch (const Fibers::Unwinding&) {
     throw;
-#endif
   } catch (...) {
     launch_->fail(std::current_exception());
     failed_ = true;
@@ -286,16 +305,13 @@ void Worker::run_one_thread() {
 // Counts the running thread where it has come to now, and lets those run on that waited for it.
 void Worker::note_progress() {
   Barriers& state = simt::barriers;
-  std::uint64_t& noted = reached_[simt::threadIdx.x];
-  if (noted == state.reached) return;
-  --levels_[noted % kLevels].threads;
-  ++levels_[state.reached % kLevels].threads;
-  noted = state.reached;
-  state.furthest = std::max(state.furthest, noted);
-  while (levels_[state.complete % kLevels].threads == 0) {
-    Level& level = levels_[++state.complete % kLevels];
-    ready_.insert(ready_.end(), level.waiting.begin(), level.waiting.end());
-    level.waiting.clear();
+  if (noted_ == state.reached) return;
+  --threads_at_[noted_ % kLevels];
+  ++threads_at_[state.reached % kLevels];
+  noted_ = reached_[simt::threadIdx.x] = state.reached;
+  state.furthest = std::max(state.furthest, noted_);
+  while (threads_at_[state.complete % kLevels] == 0) {
+    ready_.append(waiting_at_[++state.complete % kLevels], links_);
   }
 }
 
@@ -319,35 +335,34 @@ void Worker::end_thread() {
   }
 }
 
-inline void Worker::wait_for_block() {
+void Worker::wait_for_block() {
   note_progress();
   if (simt::barriers.reached == simt::barriers.complete) return;
-  levels_[simt::barriers.reached % kLevels].waiting.push_back(fibers_.running());
+  waiting_at_[simt::barriers.reached % kLevels].push(fibers_.running(), links_);
   suspend();
 }
 
-void Worker::note_place(const std::source_location& where) {
+void Worker::note_place(const Place& place) {
   const std::uint64_t next = simt::barriers.reached;
-  std::source_location& place = simt::barriers.places[next % kBarriersAhead];
-  if (next < simt::barriers.furthest && !same_place(place, where)) {
+  Place& noted = simt::barriers.places[next % kBarriersAhead];
+  if (next < simt::barriers.furthest) {
     fault(fmt::format("comes to the __syncthreads() at {} while others of its block come to {}",
-                      describe(where), describe(place)));
+                      describe(place), describe(noted)));
   }
-  place = where;
+  noted = place;
 }
 
-std::uint64_t Worker::warp_exchange(WarpOperation operation, unsigned mask, std::uint64_t bits,
-                                    unsigned source, std::source_location where) {
-  settle();
+void Worker::meet(WarpOperation operation, unsigned mask, std::uint64_t bits, unsigned source,
+                  std::source_location where) {
   const unsigned lane = simt::threadIdx.x % kWarpSize;
   Warp& warp = warps_[simt::threadIdx.x / kWarpSize];
-  if ((mask >> lane & 1U) == 0) fault_mask(mask, where);
+  if ((mask >> lane & 1U) == 0) fault_mask(mask, Place(where));
   Meeting& meeting = warp.meetings[static_cast<unsigned>(std::countr_zero(mask))];
   if (meeting.arrived == 0) {
-    meeting = {mask, 0, operation, where};
+    meeting = {mask, 0, operation, Place(where)};
     ++warp.meetings_open;
   } else if (meeting.mask != mask || meeting.operation != operation) {
-    fault_meeting(meeting, mask, where);
+    fault_meeting(meeting, mask, Place(where));
   }
   meeting.arrived |= 1U << lane;
   warp.left[lane] = bits;
@@ -358,7 +373,10 @@ std::uint64_t Worker::warp_exchange(WarpOperation operation, unsigned mask, std:
   } else {
     suspend();
   }
-  return warp.taken[lane];
+}
+
+std::uint64_t Worker::taken() const {
+  return warps_[simt::threadIdx.x / kWarpSize].taken[simt::threadIdx.x % kWarpSize];
 }
 
 // Hands every lane of a complete meeting what it asked for, and lets the waiting ones run on.
@@ -368,19 +386,18 @@ void Worker::conclude(Warp& warp, Meeting& meeting) {
     const unsigned source = warp.source[lane];
     if ((meeting.arrived >> source & 1U) == 0) fault_source(meeting, source);
     warp.taken[lane] = warp.left[source];
-    if (warp.fiber[lane] != fibers_.running()) ready_.push_back(warp.fiber[lane]);
+    if (warp.fiber[lane] != fibers_.running()) ready_.push(warp.fiber[lane], links_);
   }
   meeting.arrived = 0;
   --warp.meetings_open;
 }
 
-void Worker::fault_mask(unsigned mask, const std::source_location& where) const {
+void Worker::fault_mask(unsigned mask, const Place& where) const {
   fault(fmt::format("lane {} is not in the mask {:#010x} that it gives at {}",
                     simt::threadIdx.x % kWarpSize, mask, describe(where)));
 }
 
-void Worker::fault_meeting(const Meeting& meeting, unsigned mask,
-                           const std::source_location& where) const {
+void Worker::fault_meeting(const Meeting& meeting, unsigned mask, const Place& where) const {
   fault(fmt::format(
       "the warp operation at {} with mask {:#010x} meets another one at {} with mask {:#010x}",
       describe(where), mask, describe(meeting.where), meeting.mask));
@@ -401,7 +418,7 @@ void Worker::fault_stuck() const {
     const auto runs = [&](unsigned t) {
       return (warps_[t / kWarpSize].running >> t % kWarpSize & 1U) != 0;
     };
-    const auto& place = simt::barriers.places[complete % kBarriersAhead];
+    const Place& place = simt::barriers.places[complete % kBarriersAhead];
     text += fmt::format("the __syncthreads() at {} is reached by {}", describe(place),
                         thread_ranges(threads_, came));
     const std::string ended =
@@ -429,13 +446,17 @@ void wait_for_block() {
   current_worker->wait_for_block();
 }
 
-void note_place(const std::source_location& where) {
-  current_worker->note_place(where);
+void note_place(const Place& place) {
+  current_worker->note_place(place);
 }
 
-std::uint64_t warp_exchange(WarpOperation operation, unsigned mask, std::uint64_t bits,
-                            unsigned source, std::source_location where) {
-  return current_worker->warp_exchange(operation, mask, bits, source, where);
+void meet(WarpOperation operation, unsigned mask, std::uint64_t bits, unsigned source,
+          std::source_location where) {
+  current_worker->meet(operation, mask, bits, source, where);
+}
+
+std::uint64_t taken() {
+  return current_worker->taken();
 }
 
 void fault_shared_index(std::size_t index, std::size_t size) {
@@ -451,12 +472,13 @@ class Simulator::Implementation {
   }
 
   void launch(unsigned grid, unsigned block, std::size_t shared_bytes,
-              const std::function<void()>& kernel) {
+              void (*kernel)(const void* arguments), const void* arguments) {
     Launch launch;
     launch.grid = grid;
     launch.block = block;
     launch.shared_bytes = shared_bytes;
-    launch.kernel = &kernel;
+    launch.kernel = kernel;
+    launch.arguments = arguments;
     launch.seed = random_();
     launch.offset = random_() % launch.grid;
     do {
@@ -513,8 +535,8 @@ Simulator::Simulator(std::uint64_t seed, unsigned workers)
 Simulator::~Simulator() = default;
 
 void Simulator::launch(unsigned grid, unsigned block, std::size_t shared_bytes,
-                       const std::function<void()>& kernel) {
-  implementation_->launch(grid, block, shared_bytes, kernel);
+                       void (*kernel)(const void* arguments), const void* arguments) {
+  implementation_->launch(grid, block, shared_bytes, kernel, arguments);
 }
 
 }  // namespace reduce_ladder::simt

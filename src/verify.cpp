@@ -14,6 +14,7 @@ namespace reduce_ladder {
 namespace {
 
 constexpr double kUnitRoundoff = 0x1p-24;
+constexpr double kSmallestNormal = 0x1p-126;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
@@ -49,11 +50,15 @@ bool overflow_explains(float result, const Reference& reference, Index depth) {
   return result > 0 ? above : below;
 }
 
-Verification judge(float result, const Reference& reference, Index depth) {
+Verification judge(float result, const Reference& reference, Index depth, Index flushes) {
   if (!std::isfinite(reference.sum)) return judge_special(result, reference.sum);
 
   // All zeros sum to zero exactly, however deep the tree.
-  const double bound = reference.abs_sum == 0 ? 0 : gamma(depth) * reference.abs_sum;
+  // Each addition that flushes can lose an operand and a result.
+  const double bound =
+      reference.abs_sum == 0
+          ? 0
+          : gamma(depth) * reference.abs_sum + 2 * kSmallestNormal * static_cast<double>(flushes);
   const double error = std::isnan(result) ? kNan : std::fabs(result - reference.sum);
   if (!std::isfinite(result)) {
     if (overflow_explains(result, reference, depth)) {
@@ -89,10 +94,11 @@ double gamma(Index depth) {
   return hu < 1 ? hu / (1 - hu) : kInfinity;
 }
 
-Verification verify(std::span<const float> results, const Reference& reference, Index depth) {
-  Verification worst = judge(results.front(), reference, depth);
+Verification verify(std::span<const float> results, const Reference& reference, Index depth,
+                    Index flushes) {
+  Verification worst = judge(results.front(), reference, depth, flushes);
   for (std::size_t i = 1; i < results.size(); ++i) {
-    Verification next = judge(results[i], reference, depth);
+    Verification next = judge(results[i], reference, depth, flushes);
     if (severity(next) <= severity(worst)) continue;
     worst = std::move(next);
     if (!worst.note.empty()) worst.note += fmt::format(" (repeat {} of {})", i + 1, results.size());

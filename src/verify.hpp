@@ -1,4 +1,5 @@
-// The judge: is a result within what its stage's tree of additions allows, and are repeats the same?
+// The judge: is a result within what its stage's tree of additions allows, and are repeats the
+// same?
 #pragma once
 
 #include <span>
@@ -11,11 +12,14 @@ namespace reduce_ladder {
 // Infinite where h u >= 1.
 double gamma(Index depth);
 
-// Judges all `results` (one a repeat, at least one) against gamma(depth) * A; the worst one decides.
-Verification verify(std::span<const float> results, const Reference& reference, Index depth);
+// Judges all `results` (one a repeat, at least one) against gamma(depth) * A; the worst one
+// decides. `flushes` of the additions may take a subnormal operand or result for zero, which adds 2
+// * 2^-126 each.
+Verification verify(std::span<const float> results, const Reference& reference, Index depth,
+                    Index flushes = 0);
 
-// Counts the bit patterns of `results` and weighs them against the claim. NaNs count by their bits; min
-// and max leave them out (NaN where nothing else is there).
+// Counts the bit patterns of `results` and weighs them against the claim. NaNs count by their bits;
+// min and max leave them out (NaN where nothing else is there).
 Probe probe(std::span<const float> results, Determinism claimed);
 
 }  // namespace reduce_ladder

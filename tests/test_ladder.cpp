@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "reduce_ladder/errors.hpp"
@@ -15,6 +16,8 @@ Plan one_pass(Index n, const Shape& shape) {
   return {.passes = {{.n = n, .grid = 1, .block = shape.block, .shared_values = 0, .depth = 10}}};
 }
 
+constexpr float kWritesNothing = -1;
+
 // A device that answers what the test tells it to.
 class ScriptedDevice final : public Device {
  public:
@@ -22,9 +25,10 @@ class ScriptedDevice final : public Device {
   [[nodiscard]] const DeviceInfo& info() const override { return info_; }
   [[nodiscard]] std::span<const Stage> stages() const override { return {&stage_, 1}; }
   void load(std::span<const float> /*values*/) override {}
-  float run(const Stage& /*stage*/, const Plan& /*plan*/) override {
+  float run(const Stage& /*stage*/, const Plan& /*plan*/, float poison) override {
     if (answers_.empty()) throw SimulatorFault("block 0: somebody waits");
-    return answers_[next_++ % answers_.size()];
+    const float answer = answers_[next_++ % answers_.size()];
+    return answer == kWritesNothing ? poison : answer;
   }
   std::optional<Samples> time(const Stage& /*stage*/, const Plan& /*plan*/,
                               const Sampling& /*sampling*/) override {
@@ -41,13 +45,13 @@ class ScriptedDevice final : public Device {
   Stage stage_{1, "scripted", "-", "-", Determinism::run_to_run, one_pass, nullptr};
 };
 
-Report climb_over(std::vector<float> answers, unsigned repeats = 4) {
+Report climb_over(std::vector<float> answers, float value = 2.5F) {
   ScriptedDevice device(std::move(answers));
   Input input;
   input.info.n = 4;
   input.storage = std::make_unique<float[]>(4);
-  for (int i = 0; i < 4; ++i) input.storage[static_cast<std::size_t>(i)] = 2.5F;
-  return climb(device, input, {{1}, 256, repeats}, [](std::string_view) {});
+  std::fill_n(input.storage.get(), 4, value);
+  return climb(device, input, {{1}, 256, 4}, [](std::string_view) {});
 }
 
 TEST(Ladder, FailsAStageThatIsRight) {
@@ -60,10 +64,12 @@ TEST(Ladder, FailsAStageThatIsRight) {
 }
 
 TEST(Ladder, Failure19_KernelThatNeverRanPasses) {
-  // The device poisons the output, so that this is what a stage that writes nothing gives.
-  const Report report = climb_over({std::numeric_limits<float>::quiet_NaN()});
-  EXPECT_EQ(report.stages[0].verification.verdict, Verdict::failed);
-  EXPECT_FALSE(passed(report));
+  // Also where the right answer is NaN, which is what the output is poisoned with otherwise.
+  for (const float value : {2.5F, std::numeric_limits<float>::quiet_NaN()}) {
+    const Report report = climb_over({kWritesNothing}, value);
+    EXPECT_EQ(report.stages[0].verification.verdict, Verdict::failed) << value;
+    EXPECT_FALSE(passed(report));
+  }
 }
 
 TEST(Ladder, PassesAStageThatIsWrongInALaterRepeatOnly) {

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -219,6 +221,13 @@ TEST(Probe, NanCountsAsAPatternButNotInTheRange) {
   EXPECT_EQ(only.outcome, Probe::Outcome::held);
   EXPECT_TRUE(std::isnan(only.min));
   EXPECT_TRUE(std::isnan(only.max));
+}
+
+TEST(Verify, BlamesAStageForSubnormalsThatItsAtomicsFlush) {
+  const Reference reference{.sum = 3e-40, .abs_sum = 3e-40, .method = ""};
+  const std::array<float, 1> flushed = {0.0F};
+  EXPECT_EQ(verify(flushed, reference, 10).verdict, Verdict::failed);
+  EXPECT_EQ(verify(flushed, reference, 10, 1).verdict, Verdict::passed);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // them.
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -53,6 +54,8 @@ struct CopySamples {
 
 class Device {
  public:
+  static constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
   Device() = default;
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
@@ -65,9 +68,10 @@ class Device {
   // Throws OutOfMemoryError.
   virtual void load(std::span<const float> values) = 0;
 
-  // One run over the loaded input into a poisoned output (NaN): a stage that writes nothing returns
-  // NaN. `plan` must be the stage's own for the loaded n. Throws CudaError or SimulatorFault.
-  virtual float run(const Stage& stage, const Plan& plan) = 0;
+  // One run over the loaded input. The output holds `poison` before, so that this is what a stage
+  // returns that writes nothing. `plan` must be the stage's own for at most the loaded n. Throws
+  // CudaError or SimulatorFault.
+  virtual float run(const Stage& stage, const Plan& plan, float poison = kNan) = 0;
 
   // Times single runs with a cold, clean L2 and no host launch time inside. Nothing on a device
   // without a clock worth trusting.

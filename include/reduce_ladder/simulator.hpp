@@ -16,7 +16,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <functional>
 #include <memory>
 #include <source_location>
 #include <type_traits>
@@ -37,6 +36,18 @@ inline constinit thread_local Coordinate blockIdx{0};
 inline constinit thread_local Coordinate blockDim{0};
 inline constinit thread_local Coordinate gridDim{0};
 
+// A place in the source, cheap to compare: kernels compare one at every barrier.
+struct Place {
+  const char* file = nullptr;
+  std::uint64_t line_and_column = 0;
+
+  constexpr Place() = default;
+  explicit constexpr Place(const std::source_location& where)
+      : file(where.file_name()),
+        line_and_column(std::uint64_t{where.line()} << 32U | where.column()) {}
+  friend constexpr bool operator==(const Place&, const Place&) = default;
+};
+
 // A thread may run this many barriers ahead of its block before it has to wait.
 inline constexpr std::size_t kBarriersAhead = 32;
 
@@ -46,7 +57,7 @@ struct Barriers {
   std::uint64_t complete = 0;  // that all threads of its block are known to have come to
   std::uint64_t furthest = 0;  // that any other thread of its block has come to
   // Where in the source barrier b stands, at b % kBarriersAhead.
-  std::array<std::source_location, kBarriersAhead> places;
+  std::array<Place, kBarriersAhead> places;
 };
 inline constinit thread_local Barriers barriers;
 
@@ -61,24 +72,33 @@ inline void settle() {
 
 // Notes the place of the next barrier. Throws SimulatorFault if another thread came to a different
 // one.
-void note_place(const std::source_location& where);
+void note_place(const Place& place);
 
 // __syncthreads. Throws SimulatorFault where threads of the block come to different barriers.
 inline void block_barrier(std::source_location where) {
   Barriers& state = barriers;
   if (state.reached - state.complete >= kBarriersAhead) wait_for_block();
-  if (std::memcmp(&state.places[state.reached % kBarriersAhead], &where, sizeof where) != 0) {
-    note_place(where);
-  }
+  const Place place(where);
+  if (state.places[state.reached % kBarriersAhead] != place) note_place(place);
   ++state.reached;
 }
 
-// A barrier among the lanes of `mask` that still run; each lane leaves `bits` and takes those that
-// lane `source` of its warp left. Throws SimulatorFault where the lanes disagree about what they
-// do, or read a lane that is not there.
+// Waits until all lanes of `mask` that still run meet, each with `bits` for the others to take.
+// Throws SimulatorFault where lanes disagree about what they do, or ask for a lane that is not
+// there.
 enum class WarpOperation { barrier, shuffle };
-std::uint64_t warp_exchange(WarpOperation operation, unsigned mask, std::uint64_t bits,
-                            unsigned source, std::source_location where);
+void meet(WarpOperation operation, unsigned mask, std::uint64_t bits, unsigned source,
+          std::source_location where);
+// The bits of the lane `source` that the running lane asked for when it last met others.
+std::uint64_t taken();
+
+// __syncwarp and the shuffles: a meeting of lanes that orders their accesses to memory.
+inline std::uint64_t warp_exchange(WarpOperation operation, unsigned mask, std::uint64_t bits,
+                                   unsigned source, std::source_location where) {
+  settle();
+  meet(operation, mask, bits, source, where);
+  return taken();
+}
 
 // The running block's dynamic shared memory, `size` bytes. Poisoned with NaN when the block begins.
 struct SharedMemory {
@@ -173,12 +193,19 @@ class Simulator {
   Simulator(const Simulator&) = delete;
   Simulator& operator=(const Simulator&) = delete;
 
-  // Runs `kernel` once for every thread of `grid` blocks of `block` threads (1 to kMaxBlock) and
+  // Calls `kernel` once for every thread of `grid` blocks of `block` threads (1 to kMaxBlock) and
   // returns when all have ended. Throws the first SimulatorFault; the launch is abandoned then.
-  void launch(unsigned grid, unsigned block, std::size_t shared_bytes,
-              const std::function<void()>& kernel);
+  template <typename Kernel>
+  void launch(unsigned grid, unsigned block, std::size_t shared_bytes, const Kernel& kernel) {
+    launch(
+        grid, block, shared_bytes,
+        [](const void* arguments) { (*static_cast<const Kernel*>(arguments))(); }, &kernel);
+  }
 
  private:
+  void launch(unsigned grid, unsigned block, std::size_t shared_bytes,
+              void (*kernel)(const void* arguments), const void* arguments);
+
   class Implementation;
   std::unique_ptr<Implementation> implementation_;
 };

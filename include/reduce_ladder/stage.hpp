@@ -57,7 +57,10 @@ struct Pass {
 // value.
 struct Plan {
   std::vector<Pass> passes;
-  Index atomic_depth = 0;  // additions that the last pass makes one after the other, in any order
+  // Additions that the last pass makes by atomicAdd, one after the other in any order. A GPU
+  // flushes subnormal operands and results of these to zero (PTX ISA, atom.add.f32 on global
+  // memory).
+  Index atomic_depth = 0;
 
   // h of the error bound: additions on the longest path of the whole tree.
   [[nodiscard]] Index depth() const;
