@@ -17,18 +17,17 @@ using simt::SharedArray;
 using simt::threadIdx;
 
 // NOLINTBEGIN(bugprone-reserved-identifier): CUDA's names
-inline void __syncthreads(std::source_location where = std::source_location::current()) {
+inline void __syncthreads(Place where = Place::here()) {
   simt::block_barrier(where);
 }
 
-inline void __syncwarp(unsigned mask = 0xffffffff,
-                       std::source_location where = std::source_location::current()) {
+inline void __syncwarp(unsigned mask = 0xffffffff, Place where = Place::here()) {
   simt::warp_exchange(simt::WarpOperation::barrier, mask, 0, threadIdx.x % simt::kWarpSize, where);
 }
 
 template <typename T>
 T __shfl_down_sync(unsigned mask, T value, unsigned delta, unsigned width = simt::kWarpSize,
-                   std::source_location where = std::source_location::current()) {
+                   Place where = Place::here()) {
   return simt::shuffle_down(mask, value, delta, width, where);
 }
 // NOLINTEND(bugprone-reserved-identifier)

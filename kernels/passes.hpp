@@ -13,7 +13,7 @@ namespace reduce_ladder::inline REDUCE_LADDER_BACKEND {
 
 // Additions on the longest path of a binary tree over `leaves`, a power of two.
 constexpr Index tree_depth(unsigned leaves) {
-  return std::countr_zero(leaves);
+  return static_cast<Index>(std::countr_zero(leaves));
 }
 
 // Rounds that cover `n` values at `stride` values a round.

@@ -25,6 +25,7 @@ class Stream {
   ~Stream() { cudaStreamDestroy(stream_); }
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
+  // NOLINTNEXTLINE(google-explicit-constructor): stands in for the handle
   operator cudaStream_t() const { return stream_; }
 
  private:
@@ -37,6 +38,7 @@ class Event {
   ~Event() { cudaEventDestroy(event_); }
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
+  // NOLINTNEXTLINE(google-explicit-constructor): stands in for the handle
   operator cudaEvent_t() const { return event_; }
 
  private:

@@ -16,9 +16,8 @@
 #include "reduce_ladder/errors.hpp"
 #include "report.hpp"
 
+namespace reduce_ladder {
 namespace {
-
-using namespace reduce_ladder;
 
 enum ExitStatus : int {
   kPassed = 0,
@@ -100,11 +99,7 @@ int report_error(const std::exception& error, ExitStatus status) {
   return status;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  // A reader that goes away is noticed where the write fails.
-  std::signal(SIGPIPE, SIG_IGN);
+int run_and_report_errors(int argc, const char* const* argv) {
   try {
     return run(argc, argv);
   } catch (const UsageError& error) {
@@ -124,4 +119,13 @@ int main(int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     return report_error(OutOfMemoryError("out of memory on the host"), kDeviceError);
   }
+}
+
+}  // namespace
+}  // namespace reduce_ladder
+
+int main(int argc, char** argv) {
+  // A reader that goes away is noticed where the write fails.
+  std::signal(SIGPIPE, SIG_IGN);
+  return reduce_ladder::run_and_report_errors(argc, argv);
 }

@@ -48,12 +48,6 @@ struct Launch {
   }
 };
 
-std::string describe(const Place& place) {
-  const std::string_view path = place.file;
-  return fmt::format("{}:{}", path.substr(path.find_last_of('/') + 1),
-                     place.line_and_column >> 32U);
-}
-
 // "threads 0-127, 130" of those for which the predicate holds; empty where there is none.
 template <typename Predicate>
 std::string thread_ranges(unsigned threads, Predicate predicate) {
@@ -103,11 +97,10 @@ class Worker {
   void run(Launch& launch);
 
   void wait_for_block();
-  void note_place(const Place& place);
   void meet(WarpOperation operation, unsigned mask, std::uint64_t bits, unsigned source,
-            std::source_location where);
+            Place where);
   [[nodiscard]] std::uint64_t taken() const;
-  [[noreturn]] void fault(std::string_view what) const;
+  [[noreturn]] static void fault(std::string_view what);
 
  private:
   // Lanes that meet under one mask, kept at the lowest lane of the mask.
@@ -138,10 +131,10 @@ class Worker {
   Fibers::Id idle_fiber();
   void conclude(Warp& warp, Meeting& meeting);
   // Kept out of the way of the code that finds them.
-  [[noreturn, gnu::cold]] void fault_mask(unsigned mask, const Place& where) const;
-  [[noreturn, gnu::cold]] void fault_meeting(const Meeting& meeting, unsigned mask,
-                                             const Place& where) const;
-  [[noreturn, gnu::cold]] void fault_source(const Meeting& meeting, unsigned source) const;
+  [[noreturn, gnu::cold]] static void fault_mask(unsigned mask, const Place& where);
+  [[noreturn, gnu::cold]] static void fault_meeting(const Meeting& meeting, unsigned mask,
+                                                    const Place& where);
+  [[noreturn, gnu::cold]] static void fault_source(const Meeting& meeting, unsigned source);
   [[noreturn, gnu::cold]] void fault_stuck() const;
 
   Launch* launch_ = nullptr;
@@ -184,7 +177,7 @@ class Worker {
 
 constinit thread_local Worker* current_worker = nullptr;
 
-void Worker::fault(std::string_view what) const {
+void Worker::fault(std::string_view what) {
   throw SimulatorFault(
       fmt::format("block {}, thread {}: {}", simt::blockIdx.x, simt::threadIdx.x, what));
 }
@@ -342,27 +335,17 @@ void Worker::wait_for_block() {
   suspend();
 }
 
-void Worker::note_place(const Place& place) {
-  const std::uint64_t next = simt::barriers.reached;
-  Place& noted = simt::barriers.places[next % kBarriersAhead];
-  if (next < simt::barriers.furthest) {
-    fault(fmt::format("comes to the __syncthreads() at {} while others of its block come to {}",
-                      describe(place), describe(noted)));
-  }
-  noted = place;
-}
-
 void Worker::meet(WarpOperation operation, unsigned mask, std::uint64_t bits, unsigned source,
-                  std::source_location where) {
+                  Place where) {
   const unsigned lane = simt::threadIdx.x % kWarpSize;
   Warp& warp = warps_[simt::threadIdx.x / kWarpSize];
-  if ((mask >> lane & 1U) == 0) fault_mask(mask, Place(where));
+  if ((mask >> lane & 1U) == 0) fault_mask(mask, where);
   Meeting& meeting = warp.meetings[static_cast<unsigned>(std::countr_zero(mask))];
   if (meeting.arrived == 0) {
-    meeting = {mask, 0, operation, Place(where)};
+    meeting = {mask, 0, operation, where};
     ++warp.meetings_open;
   } else if (meeting.mask != mask || meeting.operation != operation) {
-    fault_meeting(meeting, mask, Place(where));
+    fault_meeting(meeting, mask, where);
   }
   meeting.arrived |= 1U << lane;
   warp.left[lane] = bits;
@@ -392,21 +375,21 @@ void Worker::conclude(Warp& warp, Meeting& meeting) {
   --warp.meetings_open;
 }
 
-void Worker::fault_mask(unsigned mask, const Place& where) const {
+void Worker::fault_mask(unsigned mask, const Place& where) {
   fault(fmt::format("lane {} is not in the mask {:#010x} that it gives at {}",
-                    simt::threadIdx.x % kWarpSize, mask, describe(where)));
+                    simt::threadIdx.x % kWarpSize, mask, where.text()));
 }
 
-void Worker::fault_meeting(const Meeting& meeting, unsigned mask, const Place& where) const {
+void Worker::fault_meeting(const Meeting& meeting, unsigned mask, const Place& where) {
   fault(fmt::format(
       "the warp operation at {} with mask {:#010x} meets another one at {} with mask {:#010x}",
-      describe(where), mask, describe(meeting.where), meeting.mask));
+      where.text(), mask, meeting.where.text(), meeting.mask));
 }
 
-void Worker::fault_source(const Meeting& meeting, unsigned source) const {
+void Worker::fault_source(const Meeting& meeting, unsigned source) {
   fault(fmt::format(
       "the shuffle at {} reads lane {}, which is outside its mask {:#010x} or has ended",
-      describe(meeting.where), source, meeting.mask));
+      meeting.where.text(), source, meeting.mask));
 }
 
 void Worker::fault_stuck() const {
@@ -419,7 +402,7 @@ void Worker::fault_stuck() const {
       return (warps_[t / kWarpSize].running >> t % kWarpSize & 1U) != 0;
     };
     const Place& place = simt::barriers.places[complete % kBarriersAhead];
-    text += fmt::format("the __syncthreads() at {} is reached by {}", describe(place),
+    text += fmt::format("the __syncthreads() at {} is reached by {}", place.text(),
                         thread_ranges(threads_, came));
     const std::string ended =
         thread_ranges(threads_, [&](unsigned t) { return !came(t) && !runs(t); });
@@ -433,7 +416,7 @@ void Worker::fault_stuck() const {
     for (const Meeting& meeting : warps_[w].meetings) {
       if (meeting.arrived == 0) continue;
       text += fmt::format("{}warp {}: lanes {:#010x} wait at {} for the rest of mask {:#010x}",
-                          separator, w, meeting.arrived, describe(meeting.where), meeting.mask);
+                          separator, w, meeting.arrived, meeting.where.text(), meeting.mask);
       separator = "; ";
     }
   }
@@ -446,12 +429,19 @@ void wait_for_block() {
   current_worker->wait_for_block();
 }
 
-void note_place(const Place& place) {
-  current_worker->note_place(place);
+void note_place(const Place& where) {
+  const std::uint64_t next = simt::barriers.reached;
+  Place& noted = simt::barriers.places[next % kBarriersAhead];
+  if (next < simt::barriers.furthest) {
+    Worker::fault(
+        fmt::format("comes to the __syncthreads() at {} while others of its block come to {}",
+                    where.text(), noted.text()));
+  }
+  noted = where;
 }
 
 void meet(WarpOperation operation, unsigned mask, std::uint64_t bits, unsigned source,
-          std::source_location where) {
+          Place where) {
   current_worker->meet(operation, mask, bits, source, where);
 }
 
@@ -460,7 +450,7 @@ std::uint64_t taken() {
 }
 
 void fault_shared_index(std::size_t index, std::size_t size) {
-  current_worker->fault(fmt::format("shared memory word {} of {}", index, size));
+  Worker::fault(fmt::format("shared memory word {} of {}", index, size));
 }
 
 class Simulator::Implementation {

@@ -33,7 +33,7 @@ void alternates(const Plan& plan, const Problem<float>& problem) {
 
 void diverges(const Plan& plan, const Problem<float>& problem) {
   static_cast<simt::Simulator*>(problem.queue)->launch(1, plan.passes.front().block, 0, [] {
-    if (simt::threadIdx.x == 0) simt::block_barrier(std::source_location::current());
+    if (simt::threadIdx.x == 0) simt::block_barrier(Place::here());
   });
 }
 

@@ -71,7 +71,8 @@ class Device {
   // One run over the loaded input. The output holds `poison` before, so that this is what a stage
   // returns that writes nothing. `plan` must be the stage's own for at most the loaded n. Throws
   // CudaError or SimulatorFault.
-  virtual float run(const Stage& stage, const Plan& plan, float poison = kNan) = 0;
+  virtual float run(const Stage& stage, const Plan& plan, float poison) = 0;
+  float run(const Stage& stage, const Plan& plan) { return run(stage, plan, kNan); }
 
   // Times single runs with a cold, clean L2 and no host launch time inside. Nothing on a device
   // without a clock worth trusting.

@@ -17,9 +17,9 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
-#include <source_location>
 #include <type_traits>
 
+#include "reduce_ladder/place.hpp"
 #include "reduce_ladder/stage.hpp"
 
 namespace reduce_ladder::simt {
@@ -35,18 +35,6 @@ inline constinit thread_local Coordinate threadIdx{0};
 inline constinit thread_local Coordinate blockIdx{0};
 inline constinit thread_local Coordinate blockDim{0};
 inline constinit thread_local Coordinate gridDim{0};
-
-// A place in the source, cheap to compare: kernels compare one at every barrier.
-struct Place {
-  const char* file = nullptr;
-  std::uint64_t line_and_column = 0;
-
-  constexpr Place() = default;
-  explicit constexpr Place(const std::source_location& where)
-      : file(where.file_name()),
-        line_and_column(std::uint64_t{where.line()} << 32U | where.column()) {}
-  friend constexpr bool operator==(const Place&, const Place&) = default;
-};
 
 // A thread may run this many barriers ahead of its block before it has to wait.
 inline constexpr std::size_t kBarriersAhead = 32;
@@ -72,14 +60,13 @@ inline void settle() {
 
 // Notes the place of the next barrier. Throws SimulatorFault if another thread came to a different
 // one.
-void note_place(const Place& place);
+void note_place(const Place& where);
 
 // __syncthreads. Throws SimulatorFault where threads of the block come to different barriers.
-inline void block_barrier(std::source_location where) {
+inline void block_barrier(Place where) {
   Barriers& state = barriers;
   if (state.reached - state.complete >= kBarriersAhead) wait_for_block();
-  const Place place(where);
-  if (state.places[state.reached % kBarriersAhead] != place) note_place(place);
+  if (state.places[state.reached % kBarriersAhead] != where) note_place(where);
   ++state.reached;
 }
 
@@ -87,14 +74,13 @@ inline void block_barrier(std::source_location where) {
 // Throws SimulatorFault where lanes disagree about what they do, or ask for a lane that is not
 // there.
 enum class WarpOperation { barrier, shuffle };
-void meet(WarpOperation operation, unsigned mask, std::uint64_t bits, unsigned source,
-          std::source_location where);
+void meet(WarpOperation operation, unsigned mask, std::uint64_t bits, unsigned source, Place where);
 // The bits of the lane `source` that the running lane asked for when it last met others.
 std::uint64_t taken();
 
 // __syncwarp and the shuffles: a meeting of lanes that orders their accesses to memory.
 inline std::uint64_t warp_exchange(WarpOperation operation, unsigned mask, std::uint64_t bits,
-                                   unsigned source, std::source_location where) {
+                                   unsigned source, Place where) {
   settle();
   meet(operation, mask, bits, source, where);
   return taken();
@@ -124,7 +110,10 @@ class Word {
     *address_ = value;
     return *this;
   }
-  Word& operator=(const Word& other) { return *this = static_cast<T>(other); }
+  Word& operator=(const Word& other) {  // NOLINT(bugprone-unhandled-self-assignment): harmless here
+    *this = static_cast<T>(other);
+    return *this;
+  }
 
  private:
   T* address_;
@@ -173,7 +162,7 @@ T atomic_add(GlobalArray<T> address, T value) {
 }
 
 template <typename T>
-T shuffle_down(unsigned mask, T value, unsigned delta, unsigned width, std::source_location where) {
+T shuffle_down(unsigned mask, T value, unsigned delta, unsigned width, Place where) {
   static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= sizeof(std::uint64_t));
   const unsigned lane = threadIdx.x % kWarpSize;
   const unsigned source = lane % width + delta < width ? lane + delta : lane;
