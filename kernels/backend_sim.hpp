@@ -1,6 +1,8 @@
 // CUDA's spelling for the simulator. A rung that is included after this file runs on the host.
 #pragma once
 
+#include <algorithm>
+
 #include "reduce_ladder/simulator.hpp"
 
 #define REDUCE_LADDER_BACKEND sim_backend

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
@@ -11,6 +12,7 @@
 #include <random>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -21,6 +23,9 @@
 
 namespace reduce_ladder::simt {
 namespace {
+
+// Dynamic shared memory that CUDA gives a block without being asked twice.
+constexpr std::size_t kMaxSharedBytes = std::size_t{48} * 1024;
 
 // Blocks that a worker claims at a time.
 constexpr Index kBlocksAtATime = 16;
@@ -112,7 +117,8 @@ class Worker {
   };
 
   struct Warp {
-    unsigned running = 0;  // lanes that have not ended
+    unsigned lanes = 0;  // that the block has in this warp
+    unsigned ended = 0;  // of these, at the end of the kernel
     unsigned meetings_open = 0;
     std::array<Meeting, kWarpSize> meetings;
     std::array<std::uint64_t, kWarpSize> left;
@@ -125,6 +131,9 @@ class Worker {
   void run_threads();
   void run_one_thread();
   void note_progress();
+  [[nodiscard]] unsigned present(const Warp& warp) const;
+  static Meeting& find_meeting(Warp& warp, unsigned mask);
+  void conclude_complete(Warp& warp);
   void end_thread();
   void suspend();
   void switch_to(Fibers::Id target);
@@ -132,9 +141,9 @@ class Worker {
   void conclude(Warp& warp, Meeting& meeting);
   // Kept out of the way of the code that finds them.
   [[noreturn, gnu::cold]] static void fault_mask(unsigned mask, const Place& where);
-  [[noreturn, gnu::cold]] static void fault_meeting(const Meeting& meeting, unsigned mask,
-                                                    const Place& where);
-  [[noreturn, gnu::cold]] static void fault_source(const Meeting& meeting, unsigned source);
+  [[noreturn, gnu::cold]] static void fault_meeting(const Meeting& meeting, const Place& where);
+  [[noreturn, gnu::cold]] void fault_source(const Warp& warp, const Meeting& meeting,
+                                            unsigned lane) const;
   [[noreturn, gnu::cold]] void fault_stuck() const;
 
   Launch* launch_ = nullptr;
@@ -157,6 +166,7 @@ class Worker {
   std::array<unsigned, kLevels> threads_at_{};
   std::array<FiberQueue, kLevels> waiting_at_;
   std::array<Warp, kMaxBlock / kWarpSize> warps_{};
+  unsigned meetings_open_ = 0;  // of all warps
   std::vector<std::byte> shared_;
   bool failed_ = false;
 
@@ -224,6 +234,8 @@ void Worker::run(Launch& launch) {
   idle_ = ready_ = {};
   threads_at_ = {};
   waiting_at_ = {};
+  warps_ = {};
+  meetings_open_ = 0;
   simt::barriers = {};
   failed_ = false;
 }
@@ -252,12 +264,11 @@ bool Worker::begin_next_block() {
   for (unsigned first = 0; first < threads_; first += kWarpSize) {
     Warp& warp = warps_[first / kWarpSize];
     const unsigned lanes = std::min(kWarpSize, threads_ - first);
-    warp.running = lanes == kWarpSize ? ~0U : (1U << lanes) - 1;
-    if (warp.meetings_open != 0) warp.meetings = {};
-    warp.meetings_open = 0;
+    warp.lanes = lanes == kWarpSize ? ~0U : (1U << lanes) - 1;
+    warp.ended = 0;
   }
   // All bits set is a NaN in every floating-point type.
-  std::memset(shared_.data(), 0xff, shared_.size());
+  std::fill(shared_.begin(), shared_.end(), std::byte{0xff});
   return true;
 }
 
@@ -305,6 +316,29 @@ void Worker::note_progress() {
   state.furthest = std::max(state.furthest, noted_);
   while (threads_at_[state.complete % kLevels] == 0) {
     ready_.append(waiting_at_[++state.complete % kLevels], links_);
+    if (meetings_open_ == 0) continue;
+    for (unsigned w = 0; w * kWarpSize < threads_; ++w) conclude_complete(warps_[w]);
+  }
+}
+
+// Lanes that a meeting has to wait for. A lane that has run to the end of the kernel is there as
+// long as it would still stand at a barrier of its block.
+unsigned Worker::present(const Warp& warp) const {
+  unsigned gone = 0;
+  const auto first = static_cast<unsigned>(&warp - warps_.data()) * kWarpSize;
+  for (unsigned rest = warp.ended; rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+    if (reached_[first + lane] <= simt::barriers.complete) gone |= 1U << lane;
+  }
+  return warp.lanes & ~gone;
+}
+
+// Concludes the meetings for which the last missing lane is gone.
+void Worker::conclude_complete(Warp& warp) {
+  if (warp.meetings_open == 0 || warp.ended == 0) return;
+  const unsigned lanes = present(warp);
+  for (Meeting& meeting : warp.meetings) {
+    if (meeting.arrived != 0 && meeting.arrived == (meeting.mask & lanes)) conclude(warp, meeting);
   }
 }
 
@@ -312,14 +346,8 @@ void Worker::end_thread() {
   note_progress();
   const unsigned t = simt::threadIdx.x;
   Warp& warp = warps_[t / kWarpSize];
-  warp.running &= ~(1U << t % kWarpSize);
-  if (warp.meetings_open != 0) {
-    for (Meeting& meeting : warp.meetings) {
-      if (meeting.arrived != 0 && meeting.arrived == (meeting.mask & warp.running)) {
-        conclude(warp, meeting);
-      }
-    }
-  }
+  warp.ended |= 1U << t % kWarpSize;
+  conclude_complete(warp);
   if (++ended_ == threads_) {
     // A barrier that only part of the block came to is a fault even if nobody waits there.
     if (simt::barriers.furthest != simt::barriers.complete) fault_stuck();
@@ -340,22 +368,34 @@ void Worker::meet(WarpOperation operation, unsigned mask, std::uint64_t bits, un
   const unsigned lane = simt::threadIdx.x % kWarpSize;
   Warp& warp = warps_[simt::threadIdx.x / kWarpSize];
   if ((mask >> lane & 1U) == 0) fault_mask(mask, where);
-  Meeting& meeting = warp.meetings[static_cast<unsigned>(std::countr_zero(mask))];
+  Meeting& meeting = find_meeting(warp, mask);
   if (meeting.arrived == 0) {
     meeting = {mask, 0, operation, where};
     ++warp.meetings_open;
-  } else if (meeting.mask != mask || meeting.operation != operation) {
-    fault_meeting(meeting, mask, where);
+    ++meetings_open_;
+  } else if (meeting.operation != operation) {
+    fault_meeting(meeting, where);
   }
   meeting.arrived |= 1U << lane;
   warp.left[lane] = bits;
   warp.source[lane] = source;
   warp.fiber[lane] = fibers_.running();
-  if (meeting.arrived == (mask & warp.running)) {
+  if (meeting.arrived == (mask & (warp.ended == 0 ? warp.lanes : present(warp)))) {
     conclude(warp, meeting);
   } else {
     suspend();
   }
+}
+
+// The open meeting under this mask, or a place for it.
+Worker::Meeting& Worker::find_meeting(Warp& warp, unsigned mask) {
+  Meeting* place = &warp.meetings[static_cast<unsigned>(std::countr_zero(mask))];
+  if (warp.meetings_open == 0 || (place->arrived != 0 && place->mask == mask)) return *place;
+  for (Meeting& meeting : warp.meetings) {
+    if (meeting.arrived != 0 && meeting.mask == mask) return meeting;
+    if (place->arrived != 0 && meeting.arrived == 0) place = &meeting;
+  }
+  return *place;
 }
 
 std::uint64_t Worker::taken() const {
@@ -367,12 +407,13 @@ void Worker::conclude(Warp& warp, Meeting& meeting) {
   for (unsigned rest = meeting.arrived; rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
     const unsigned source = warp.source[lane];
-    if ((meeting.arrived >> source & 1U) == 0) fault_source(meeting, source);
+    if ((meeting.arrived >> source & 1U) == 0) fault_source(warp, meeting, lane);
     warp.taken[lane] = warp.left[source];
     if (warp.fiber[lane] != fibers_.running()) ready_.push(warp.fiber[lane], links_);
   }
   meeting.arrived = 0;
   --warp.meetings_open;
+  --meetings_open_;
 }
 
 void Worker::fault_mask(unsigned mask, const Place& where) {
@@ -380,16 +421,19 @@ void Worker::fault_mask(unsigned mask, const Place& where) {
                     simt::threadIdx.x % kWarpSize, mask, where.text()));
 }
 
-void Worker::fault_meeting(const Meeting& meeting, unsigned mask, const Place& where) {
-  fault(fmt::format(
-      "the warp operation at {} with mask {:#010x} meets another one at {} with mask {:#010x}",
-      where.text(), mask, meeting.where.text(), meeting.mask));
+void Worker::fault_meeting(const Meeting& meeting, const Place& where) {
+  fault(
+      fmt::format("the warp operation at {} meets another one at {}, under the same mask {:#010x}",
+                  where.text(), meeting.where.text(), meeting.mask));
 }
 
-void Worker::fault_source(const Meeting& meeting, unsigned source) {
-  fault(fmt::format(
-      "the shuffle at {} reads lane {}, which is outside its mask {:#010x} or has ended",
-      meeting.where.text(), source, meeting.mask));
+void Worker::fault_source(const Warp& warp, const Meeting& meeting, unsigned lane) const {
+  const auto thread = static_cast<unsigned>(&warp - warps_.data()) * kWarpSize + lane;
+  throw SimulatorFault(
+      fmt::format("block {}, thread {}: the shuffle at {} reads lane {}, which is outside its mask "
+                  "{:#010x} or has "
+                  "ended",
+                  simt::blockIdx.x, thread, meeting.where.text(), warp.source[lane], meeting.mask));
 }
 
 void Worker::fault_stuck() const {
@@ -399,7 +443,7 @@ void Worker::fault_stuck() const {
   if (at_barrier) {
     const auto came = [&](unsigned t) { return reached_[t] > complete; };
     const auto runs = [&](unsigned t) {
-      return (warps_[t / kWarpSize].running >> t % kWarpSize & 1U) != 0;
+      return (warps_[t / kWarpSize].ended >> t % kWarpSize & 1U) == 0;
     };
     const Place& place = simt::barriers.places[complete % kBarriersAhead];
     text += fmt::format("the __syncthreads() at {} is reached by {}", place.text(),
@@ -449,6 +493,10 @@ std::uint64_t taken() {
   return current_worker->taken();
 }
 
+void fault_shuffle_width(unsigned width) {
+  Worker::fault(fmt::format("a shuffle of width {}: must be a power of two up to 32", width));
+}
+
 void fault_shared_index(std::size_t index, std::size_t size) {
   Worker::fault(fmt::format("shared memory word {} of {}", index, size));
 }
@@ -456,13 +504,31 @@ void fault_shared_index(std::size_t index, std::size_t size) {
 class Simulator::Implementation {
  public:
   Implementation(std::uint64_t seed, unsigned workers) : random_(seed) {
-    for (unsigned i = 0; i < std::max(1U, workers); ++i) {
-      threads_.emplace_back([this, i](const std::stop_token& stop) { work(stop, i); });
+    try {
+      for (unsigned i = 0; i < std::max(1U, workers); ++i) {
+        threads_.emplace_back([this, i](const std::stop_token& stop) { work(stop, i); });
+      }
+    } catch (const std::system_error& error) {
+      // Fewer workers than cores will do.
+      if (threads_.empty()) {
+        throw OutOfMemoryError(
+            fmt::format("the simulator cannot start a single thread: {}", error.what()));
+      }
     }
+    std::unique_lock lock(mutex_);
+    done_.wait(lock, [this] { return started_ == threads_.size(); });
+    if (failure_) std::rethrow_exception(failure_);
   }
 
   void launch(unsigned grid, unsigned block, std::size_t shared_bytes,
               void (*kernel)(const void* arguments), const void* arguments) {
+    if (grid == 0 || block == 0 || block > kMaxBlock || shared_bytes > kMaxSharedBytes) {
+      throw SimulatorFault(
+          fmt::format("a launch of {} blocks of {} threads with {} bytes of shared memory: at "
+                      "least one block, 1 to "
+                      "{} threads and at most {} bytes are allowed",
+                      grid, block, shared_bytes, kMaxBlock, kMaxSharedBytes));
+    }
     Launch launch;
     launch.grid = grid;
     launch.block = block;
@@ -490,7 +556,20 @@ class Simulator::Implementation {
  private:
   void work(const std::stop_token& stop, unsigned index) {
     // Made here, so that the fibers live and end on the thread that runs them.
-    const auto worker = std::make_unique<Worker>();
+    std::unique_ptr<Worker> worker;
+    std::exception_ptr failure;
+    try {
+      worker = std::make_unique<Worker>();
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    {
+      const std::scoped_lock lock(mutex_);
+      if (failure) failure_ = failure;
+      ++started_;
+      done_.notify_one();
+    }
+    if (!worker) return;
     std::uint64_t seen = 0;
     for (;;) {
       Launch* launch = nullptr;
@@ -502,7 +581,11 @@ class Simulator::Implementation {
         if (index >= invited_) continue;
         launch = launch_;
       }
-      worker->run(*launch);
+      try {
+        worker->run(*launch);
+      } catch (...) {
+        launch->fail(std::current_exception());
+      }
       const std::scoped_lock lock(mutex_);
       if (--busy_ == 0) done_.notify_one();
     }
@@ -514,8 +597,10 @@ class Simulator::Implementation {
   std::condition_variable done_;
   Launch* launch_ = nullptr;
   std::uint64_t generation_ = 0;
-  unsigned invited_ = 0;  // workers that take part in the launch
-  unsigned busy_ = 0;     // of these, still at work
+  unsigned invited_ = 0;        // workers that take part in the launch
+  unsigned busy_ = 0;           // of these, still at work
+  std::size_t started_ = 0;     // workers that are there, or have failed to be
+  std::exception_ptr failure_;  // of one that has
   std::vector<std::jthread> threads_;
 };
 

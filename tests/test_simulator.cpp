@@ -272,12 +272,57 @@ TEST(Simulator, HangsWhereLanesWaitForOneThatWaitsElsewhere) {
   EXPECT_THAT(fault, HasSubstr("warp 0: lanes 0xffffffdf wait at test_simulator.cpp:"));
 }
 
-TEST(Simulator, AllowsAShuffleOutsideItsMask) {
-  EXPECT_THAT(fault_of(1, 32,
+TEST(Simulator, TakesALaneAtABlockBarrierForOneThatEnded) {
+  // On a GPU these hang: a lane that stands at __syncthreads is no lane that has left the kernel.
+  EXPECT_THAT(fault_of(1, 64,
                        [] {
-                         if (threadIdx.x < 8) __shfl_down_sync(0x000000ffU, 1, 4, 32);
+                         if (threadIdx.x % 32 < 16) __syncwarp();
+                         __syncthreads();
                        }),
-              HasSubstr("reads lane 8, which is outside its mask 0x000000ff"));
+              HasSubstr("warp 0: lanes 0x0000ffff wait"));
+}
+
+TEST(Simulator, KeepsLanesWaitingForOneThatLeftTheLastBarrierBehind) {
+  Simulator simulator(4, 1);
+  unsigned met = 0;
+  run(simulator, 1, 64, [&] {
+    __syncthreads();
+    if (threadIdx.x % 32 >= 16) return;
+    __syncwarp();
+    ++met;
+  });
+  EXPECT_EQ(met, 32U);
+}
+
+TEST(Simulator, TakesMasksWithTheSameLowestLaneForOne) {
+  Simulator simulator(4, 1);
+  unsigned met = 0;
+  run(simulator, 1, 32, [&] {
+    const unsigned lane = threadIdx.x;
+    if (lane == 0 || (lane >= 8 && lane < 12)) __syncwarp(0xf01);
+    if (lane < 8) __syncwarp(0xff);
+    ++met;
+  });
+  EXPECT_EQ(met, 32U);
+}
+
+TEST(Simulator, LaunchesWhatCudaRefuses) {
+  for (const unsigned block : {0U, 1025U}) {
+    EXPECT_THAT(fault_of(1, block, [] {}), HasSubstr("1 to 1024 threads"));
+  }
+  EXPECT_THAT(fault_of(0, 32, [] {}), HasSubstr("at least one block"));
+  EXPECT_THAT(fault_of(
+                  1, 32, [] {}, 48 * 1024 + 1),
+              HasSubstr("at most 49152 bytes"));
+  EXPECT_THAT(fault_of(1, 32, [] { __shfl_down_sync(kFull, 1, 1, 33); }), HasSubstr("width 33"));
+}
+
+TEST(Simulator, AllowsAShuffleOutsideItsMask) {
+  const std::string fault = fault_of(1, 32, [] {
+    if (threadIdx.x < 8) __shfl_down_sync(0x000000ffU, 1, 4, 32);
+  });
+  EXPECT_THAT(fault, HasSubstr("block 0, thread 4: the shuffle at test_simulator.cpp:"));
+  EXPECT_THAT(fault, HasSubstr("reads lane 8, which is outside its mask 0x000000ff"));
   EXPECT_THAT(fault_of(1, 32, [] { __shfl_down_sync(0x0000ffffU, 1, 1); }),
               HasSubstr("is not in the mask 0x0000ffff"));
 }
@@ -291,7 +336,7 @@ TEST(Simulator, LetsAWarpBarrierMeetAShuffle) {
                            __shfl_down_sync(kFull, 1, 1);
                          }
                        }),
-              HasSubstr("meets another one"));
+              HasSubstr("meets another one at test_simulator.cpp:"));
 }
 
 TEST(Simulator, AllowsSharedMemoryBeyondWhatWasAskedFor) {

@@ -1,11 +1,15 @@
 // A simulator of the SIMT machine: blocks spread over the host's cores, every thread of a block a
 // fiber.
 //
-// A block barrier orders memory accesses and nothing else. So a thread does not stop at a barrier:
-// it counts it, runs on, and stops before its next access to memory until its whole block has
-// arrived. No access can tell the difference, and a thread that only walks from barrier to barrier
+// A thread does not stop at a block barrier: it counts it, runs on, and stops before its next
+// access to memory or its next meeting with lanes of its warp, until its whole block has arrived.
+// Nothing in between can tell the difference, and a thread that only walks from barrier to barrier
 // costs next to nothing. Every access of a kernel to memory therefore goes through the array types
 // below.
+//
+// Stricter than a GPU: a thread that ends without coming to a barrier that others of its block come
+// to is a fault, and so are barriers of one block at different places of the source. A kernel may
+// use 32 KiB of stack.
 //
 // Scheduling is drawn from a seed: the order of blocks in a launch, and the order in which the
 // threads of a block begin. Threads of one block never run at the same time; blocks do.
@@ -13,6 +17,7 @@
 
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -100,7 +105,6 @@ class Word {
  public:
   explicit Word(T* address) : address_(address) {}
   Word(const Word&) = default;
-  ~Word() = default;
   operator T() const {  // NOLINT(google-explicit-constructor): reads like the T& that CUDA gives
     settle();
     return *address_;
@@ -161,9 +165,12 @@ T atomic_add(GlobalArray<T> address, T value) {
   return std::atomic_ref<T>(*address.address()).fetch_add(value, std::memory_order_relaxed);
 }
 
+[[noreturn]] void fault_shuffle_width(unsigned width);
+
 template <typename T>
 T shuffle_down(unsigned mask, T value, unsigned delta, unsigned width, Place where) {
   static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= sizeof(std::uint64_t));
+  if (!std::has_single_bit(width) || width > kWarpSize) fault_shuffle_width(width);
   const unsigned lane = threadIdx.x % kWarpSize;
   const unsigned source = lane % width + delta < width ? lane + delta : lane;
   std::uint64_t bits = 0;
