@@ -24,8 +24,7 @@ __global__ void unroll_last_warp(GlobalArray<const T> in, Index n, GlobalArray<T
   if (t < 32) {
     T sum = scratch[t];
     if (blockDim.x >= 64) sum = Op::combine(sum, scratch[t + 32]);
-    // Lanes do not run in lockstep: between a read and a write of a slot stands a barrier of the
-    // warp. The slot is t ^ s rather than t + s, so that every lane stays inside the warp's own 32.
+    // No lockstep: barriers part reads from writes. t ^ s, not t + s: lanes keep to their 32 slots.
     for (unsigned s = 16; s > 0; s /= 2) {
       __syncwarp();
       scratch[t] = sum;

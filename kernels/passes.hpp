@@ -80,7 +80,8 @@ void with_constant_block(unsigned block, Body body) {
     with_constant_block<2 * kBlock>(block, body);
   } else {
     throw UsageError("a block of " + std::to_string(block) +
-                     " threads: must be a power of two from 32 to 1024");
+                     " threads: must be a power of two from " + std::to_string(kMinBlock) + " to " +
+                     std::to_string(kMaxBlock));
   }
 }
 

@@ -1,20 +1,27 @@
-// A CUDA device, and how a stage is timed on it.
+// A CUDA device, and how work is timed on it.
 //
 // Every sample is taken alone: L2 is filled with other data that is only read, so that it is cold
-// and has nothing to write back; the result is poisoned; the stream is held by a kernel that spins
-// until the host has queued everything; then come an event, the stage, and an event. No host time
-// can enter the figure.
+// and has nothing to write back (not for CacheMode::warm); the result is poisoned; the stream is
+// held by a kernel that spins until the host has queued everything; then come an event, the work,
+// and an event. No host time can enter the figure. Afterwards the result is looked at: a stage that
+// wrote nothing is not timed.
 #include <cuda_runtime_api.h>
+#include <nvtx3/nvToolsExt.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <cstdint>
 #include <fstream>
+#include <limits>
 #include <string>
 #include <utility>
 
 #include "measuring_kernels.hpp"
+#include "nvml.hpp"
 #include "reduce_ladder/cuda_check.hpp"
 #include "reduce_ladder/device.hpp"
+#include "statistics.hpp"
 
 namespace reduce_ladder {
 namespace {
@@ -95,10 +102,25 @@ class MappedWords {
   unsigned* words_ = nullptr;
 };
 
+// Names what is queued inside it, for Nsight; costs nothing where no tool watches.
+class NvtxRange {
+ public:
+  explicit NvtxRange(const std::string& name) { nvtxRangePushA(name.c_str()); }
+  ~NvtxRange() { nvtxRangePop(); }
+  NvtxRange(const NvtxRange&) = delete;
+  NvtxRange& operator=(const NvtxRange&) = delete;
+};
+
 int attribute(cudaDeviceAttr which, int ordinal) {
   int value = 0;
   cuda_check(cudaDeviceGetAttribute(&value, which, ordinal));
   return value;
+}
+
+std::string pci_bus_id(int ordinal) {
+  char id[32] = {};
+  cuda_check(cudaDeviceGetPCIBusId(id, sizeof id, ordinal));
+  return id;
 }
 
 std::string cuda_version(int version) {
@@ -146,6 +168,7 @@ class CudaDevice final : public Device {
  public:
   explicit CudaDevice(int ordinal)
       : info_(describe(ordinal)),
+        nvml_(pci_bus_id(ordinal)),
         flush_bytes_(std::max<std::size_t>(2 * info_.cuda->l2_bytes, 64U << 20U)),
         flush_(flush_bytes_) {
     output_.reserve(1);
@@ -165,10 +188,11 @@ class CudaDevice final : public Device {
   }
 
   float run(const Stage& stage, const Plan& plan, float poison) override {
+    const NvtxRange range("stage " + std::to_string(stage.number) + " " + std::string(stage.name));
     const Index partials = plan.workspace();
     workspace_.reserve(partials);
-    // All bits set is a NaN.
-    cuda_check(cudaMemsetAsync(workspace_.data(), 0xff, partials * sizeof(float), stream_));
+    cuda_check(cudaMemsetAsync(workspace_.data(), std::isnan(poison) ? 0xff : 0,
+                               partials * sizeof(float), stream_));
     float result = poison;
     cuda_check(
         cudaMemcpyAsync(output_.data(), &result, sizeof result, cudaMemcpyHostToDevice, stream_));
@@ -182,7 +206,18 @@ class CudaDevice final : public Device {
   std::optional<Samples> time(const Stage& stage, const Plan& plan,
                               const Sampling& sampling) override {
     workspace_.reserve(plan.workspace());
-    return sample(sampling, [&] { stage.launch(plan, problem()); });
+    return sample(
+        sampling, [&] { stage.launch(plan, problem()); },
+        [&] {
+          std::uint32_t bits = 0;
+          cuda_check(
+              cudaMemcpyAsync(&bits, output_.data(), sizeof bits, cudaMemcpyDeviceToHost, stream_));
+          cuda_check(cudaStreamSynchronize(stream_));
+          if (bits == kPoisonBits) {
+            throw CudaError("stage " + std::to_string(stage.number) +
+                            " wrote no result in a timed run");
+          }
+        });
   }
 
   std::optional<CopySamples> time_copy(const Sampling& sampling) override {
@@ -191,51 +226,114 @@ class CudaDevice final : public Device {
     std::size_t total = 0;
     cuda_check(cudaMemGetInfo(&free, &total));
     const std::size_t bytes = std::min<std::size_t>(std::size_t{512} << 20U, free / 4 / 256 * 256);
+    if (bytes < info_.cuda->l2_bytes) return std::nullopt;
     const DeviceArray<std::byte> from(bytes);
     const DeviceArray<std::byte> to(bytes);
     cuda_check(cudaMemsetAsync(from.data(), 1, bytes, stream_));
-    auto seconds = sample(sampling, [&] {
+    auto samples = sample(sampling, [&] {
       cuda_check(cudaMemcpyAsync(to.data(), from.data(), bytes, cudaMemcpyDeviceToDevice, stream_));
     });
-    if (!seconds) return std::nullopt;
-    return CopySamples{bytes, std::move(*seconds)};
+    if (!samples) return std::nullopt;
+    return CopySamples{bytes, std::move(*samples)};
   }
+
+  std::optional<ReadSamples> time_read(Index n, const Sampling& sampling) override {
+    const std::size_t bytes = n * sizeof(float) / kVectorBytes * kVectorBytes;
+    if (bytes == 0) return std::nullopt;
+    const auto read = [&](const ReadShape& shape) {
+      return [this, shape, bytes] {
+        queue_read(input_.data(), bytes, sink_.data(), shape, info_.machine, stream_);
+      };
+    };
+    // A short look at each shape, and then a long one at the best.
+    constexpr Sampling kShort{
+        .warmups = 1, .min_samples = 7, .min_seconds = 0, .max_noise = 1, .timeout_seconds = 0.05};
+    Sampling quick = kShort;
+    quick.cache = sampling.cache;
+    const ReadShape* best = &read_shapes().front();
+    double best_median = std::numeric_limits<double>::infinity();
+    for (const ReadShape& shape : read_shapes()) {
+      const auto samples = sample(quick, read(shape));
+      if (!samples) return std::nullopt;
+      const double median = summarize(*samples).median;
+      if (median < best_median) {
+        best = &shape;
+        best_median = median;
+      }
+    }
+    auto samples = sample(sampling, read(*best));
+    if (!samples) return std::nullopt;
+    return ReadSamples{bytes,
+                       std::to_string(best->loads) + " loads of 16 bytes in flight, " +
+                           std::to_string(best->block) + " threads a block",
+                       std::move(*samples)};
+  }
+
+  std::optional<Samples> time_empty_launch(const Sampling& sampling) override {
+    return sample(sampling, [&] { queue_nothing(stream_); });
+  }
+
+  [[nodiscard]] std::optional<MachineState> state() const override { return nvml_.state(); }
 
  private:
   [[nodiscard]] Problem<float> problem() const {
     return {input_.data(), workspace_.data(), output_.data(), static_cast<cudaStream_t>(stream_)};
   }
 
+  // All bits set is a NaN, and none that arithmetic makes.
+  static constexpr std::uint32_t kPoisonBits = 0xffffffff;
+  static constexpr std::size_t kVectorBytes = 16;
+
   void poison_output() {
     cuda_check(cudaMemsetAsync(output_.data(), 0xff, sizeof(float), stream_));
   }
 
-  // Nothing if a tool that waits for every launch, as profilers and sanitizers do, lets no hold
-  // work.
-  template <typename Queue>
-  std::optional<Samples> sample(const Sampling& sampling, Queue queue) {
+  // Takes samples of the work that `queue` queues, calling `check` after each. Nothing if no hold
+  // works, because a tool waits for the end of every launch, as profilers and sanitizers do.
+  template <typename Queue, typename Check>
+  std::optional<Samples> sample(const Sampling& sampling, Queue queue, Check check) {
     using Clock = std::chrono::steady_clock;
-    for (unsigned i = 0; i < sampling.warmups && holds_expired_ < kHoldsExpired; ++i) {
-      take_sample(queue);
+    constexpr unsigned kHoldsExpired = 3;  // one after the other
+    constexpr std::size_t kLookEvery = 16;
+    unsigned expired = 0;
+    Samples samples;
+    for (unsigned i = 0; i < sampling.warmups; ++i) {
+      if (!take_sample(sampling.cache, queue) && ++expired == kHoldsExpired) return std::nullopt;
+      check();
     }
-    if (holds_expired_ == kHoldsExpired) return std::nullopt;
-    Samples seconds;
+    expired = 0;
     const Clock::time_point start = Clock::now();
     for (;;) {
       const std::chrono::duration<double> spent = Clock::now() - start;
-      const bool enough =
-          seconds.size() >= sampling.min_samples && spent.count() >= sampling.min_seconds;
-      if (enough || (spent.count() >= sampling.timeout_seconds && !seconds.empty())) return seconds;
-      if (const auto taken = take_sample(queue)) seconds.push_back(*taken);
-      if (holds_expired_ == kHoldsExpired) return std::nullopt;
+      const std::size_t taken = samples.seconds.size();
+      if (taken >= sampling.min_samples && spent.count() >= sampling.min_seconds &&
+          (taken - sampling.min_samples) % kLookEvery == 0) {
+        samples.stable = noise(samples.seconds) <= sampling.max_noise;
+        if (samples.stable) return samples;
+      }
+      if (spent.count() >= sampling.timeout_seconds && taken > 0) return samples;
+      if (const auto seconds = take_sample(sampling.cache, queue)) {
+        samples.seconds.push_back(*seconds);
+        expired = 0;
+      } else {
+        ++samples.discarded;
+        if (++expired == kHoldsExpired) return std::nullopt;
+      }
+      check();
     }
+  }
+  template <typename Queue>
+  std::optional<Samples> sample(const Sampling& sampling, Queue queue) {
+    return sample(sampling, queue, [] {});
   }
 
   // Seconds that the queued work took; nothing if the hold expired, since host time may be inside
   // then.
   template <typename Queue>
-  std::optional<double> take_sample(Queue queue) {
-    queue_read(flush_.data(), flush_bytes_, sink_.data(), info_.machine, stream_);
+  std::optional<double> take_sample(CacheMode cache, Queue queue) {
+    if (cache == CacheMode::cold) {
+      queue_fill_l2(flush_.data(), flush_bytes_, sink_.data(), info_.machine, stream_);
+    }
     poison_output();
     ++ticket_;
     queue_hold(words_ + kReleased, words_ + kExpired, ticket_, stream_);
@@ -244,11 +342,7 @@ class CudaDevice final : public Device {
     cuda_check(cudaEventRecord(end_, stream_));
     *(words_ + kReleased) = ticket_;
     cuda_check(cudaEventSynchronize(end_));
-    if (*(words_ + kExpired) == ticket_) {
-      ++holds_expired_;
-      return std::nullopt;
-    }
-    holds_expired_ = 0;
+    if (*(words_ + kExpired) == ticket_) return std::nullopt;
     float milliseconds = 0;
     cuda_check(cudaEventElapsedTime(&milliseconds, begin_, end_));
     return milliseconds * 1e-3;
@@ -257,13 +351,12 @@ class CudaDevice final : public Device {
   enum Word : std::size_t { kReleased, kExpired, kWords };
 
   DeviceInfo info_;
+  Nvml nvml_;
   Stream stream_;
   Event begin_;
   Event end_;
   MappedWords words_{kWords};
   unsigned ticket_ = 0;
-  static constexpr unsigned kHoldsExpired = 3;  // one after the other: the hold cannot work here
-  unsigned holds_expired_ = 0;
   std::size_t flush_bytes_;
   DeviceArray<std::byte> flush_;
   DeviceArray<unsigned> sink_;
@@ -286,7 +379,14 @@ std::unique_ptr<Device> make_cuda_device(int ordinal) {
     throw NoGpuError("no GPU with number " + std::to_string(ordinal) + ": this machine has " +
                      std::to_string(count) + ", counted from 0");
   }
-  cuda_check(cudaSetDevice(ordinal));
+  // The first call that makes a context finds out whether the device can be had at all.
+  cudaError_t usable = cudaSetDevice(ordinal);
+  if (usable == cudaSuccess) usable = cudaFree(nullptr);
+  if (usable != cudaSuccess) {
+    static_cast<void>(cudaGetLastError());
+    throw NoGpuError("no usable GPU: device " + std::to_string(ordinal) + ": " +
+                     cudaGetErrorString(usable));
+  }
   const cudaError_t loaded = check_kernels_load();
   if (loaded != cudaSuccess) {
     static_cast<void>(cudaGetLastError());

@@ -1,4 +1,4 @@
-// Stands in for device_cuda.cu in a build without CUDA.
+// Stands in for device_cuda.cpp in a build without CUDA.
 #include "reduce_ladder/device.hpp"
 #include "reduce_ladder/errors.hpp"
 

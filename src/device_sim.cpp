@@ -1,6 +1,4 @@
 // The simulator as a device. It has no clock worth trusting.
-#include <limits>
-
 #include "parallel.hpp"
 #include "reduce_ladder/device.hpp"
 #include "reduce_ladder/simulator.hpp"
@@ -27,7 +25,7 @@ class SimulatedDevice final : public Device {
   void load(std::span<const float> values) override { values_ = values; }
 
   float run(const Stage& stage, const Plan& plan, float poison) override {
-    workspace_.assign(plan.workspace(), kNan);
+    workspace_.assign(plan.workspace(), poison);
     float output = poison;
     stage.launch(plan, {values_.data(), workspace_.data(), &output, &simulator_});
     return output;
@@ -40,6 +38,13 @@ class SimulatedDevice final : public Device {
   std::optional<CopySamples> time_copy(const Sampling& /*sampling*/) override {
     return std::nullopt;
   }
+  std::optional<ReadSamples> time_read(Index /*n*/, const Sampling& /*sampling*/) override {
+    return std::nullopt;
+  }
+  std::optional<Samples> time_empty_launch(const Sampling& /*sampling*/) override {
+    return std::nullopt;
+  }
+  [[nodiscard]] std::optional<MachineState> state() const override { return std::nullopt; }
 
  private:
   DeviceInfo info_;

@@ -265,6 +265,10 @@ Input read_values(const fs::path& path) {
   input.info.source = path.string();
   input.storage = allocate(input.info.n);
   read_exactly(file, input.storage.get(), input.info.n * sizeof(float));
+  // As with a file that grows, or one of /proc, whose size is said to be 0.
+  if (file.peek() != std::ifstream::traits_type::eof()) {
+    throw InputError(fmt::format("holds more than the {} bytes that it is said to", file_bytes));
+  }
   return input;
 }
 

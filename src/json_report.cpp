@@ -31,10 +31,9 @@ Json number(float value) {
 }
 
 Json summary_json(const Summary& summary) {
-  return {{"median", number(summary.median)},
-          {"min", number(summary.min)},
-          {"iqr", number(summary.iqr)},
-          {"samples", summary.samples}};
+  return {{"median", number(summary.median)}, {"min", number(summary.min)},
+          {"iqr", number(summary.iqr)},       {"samples", summary.samples},
+          {"discarded", summary.discarded},   {"stable", summary.stable}};
 }
 
 Json device_json(const DeviceInfo& device) {
@@ -60,12 +59,55 @@ Json input_json(const InputInfo& input) {
           {"seed", input.seed ? Json(*input.seed) : Json()}};
 }
 
-Json ceilings_json(const std::optional<CopyCeiling>& copy) {
-  if (!copy) return nullptr;
-  return {{"copy",
-           {{"bytes", copy->bytes},
-            {"gbps", number(copy_bandwidth(*copy) / 1e9)},
-            {"time_s", summary_json(copy->time)}}}};
+template <typename T>
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json();
+}
+
+Json state_json(const std::optional<MachineState>& state) {
+  if (!state) return nullptr;
+  return {{"sm_clock_hz", or_null(state->sm_clock)},
+          {"memory_clock_hz", or_null(state->memory_clock)},
+          {"power_w", or_null(state->power)},
+          {"temperature_c", or_null(state->temperature)},
+          {"throttle_reasons", or_null(state->throttle_reasons)}};
+}
+
+Json states_json(const Report& report) {
+  if (!report.state_before && !report.state_after) return nullptr;
+  return {{"before", state_json(report.state_before)}, {"after", state_json(report.state_after)}};
+}
+
+// Nothing can be said of a clock that was not read twice.
+Json clocks_moved_json(const Report& report) {
+  auto read_twice = [&](std::optional<double> MachineState::*clock) {
+    return report.state_before && report.state_after && *report.state_before.*clock &&
+           *report.state_after.*clock;
+  };
+  if (!read_twice(&MachineState::sm_clock) && !read_twice(&MachineState::memory_clock)) {
+    return nullptr;
+  }
+  return clocks_moved(report);
+}
+
+Json ceilings_json(const Report& report) {
+  if (!report.copy && !report.read) return nullptr;
+  const double theoretical = report.device.cuda ? report.device.cuda->theoretical_bandwidth : 0;
+  Json json = {{"theoretical_gbps", theoretical > 0 ? number(theoretical / 1e9) : Json()},
+               {"copy", nullptr},
+               {"read", nullptr}};
+  if (report.copy) {
+    json["copy"] = {{"bytes", report.copy->bytes},
+                    {"gbps", number(copy_bandwidth(*report.copy) / 1e9)},
+                    {"time_s", summary_json(report.copy->time)}};
+  }
+  if (report.read) {
+    json["read"] = {{"bytes", report.read->bytes},
+                    {"gbps", number(read_bandwidth(*report.read) / 1e9)},
+                    {"shape", report.read->shape},
+                    {"time_s", summary_json(report.read->time)}};
+  }
+  return json;
 }
 
 Json stage_json(const StageResult& result, Index n) {
@@ -100,14 +142,19 @@ std::string to_json(const Report& report) {
                      {"tool", {{"name", "reduce-ladder"}, {"version", REDUCE_LADDER_VERSION}}},
                      {"date", report.date},
                      {"device", device_json(report.device)},
+                     {"state", states_json(report)},
+                     {"clocks_moved", clocks_moved_json(report)},
                      {"block", report.block},
+                     {"cache", to_word(report.cache)},
                      {"input", input_json(report.input)},
                      {"reference",
                       {{"sum", number(report.reference.sum)},
                        {"abs_sum", number(report.reference.abs_sum)},
                        {"method", report.reference.method}}},
-                     {"ceilings", ceilings_json(report.copy)},
+                     {"ceilings", ceilings_json(report)},
+                     {"floor_s", report.floor ? summary_json(*report.floor) : Json()},
                      {"stages", stages},
+                     {"incomplete", report.incomplete},
                      {"verdict", to_word(passed(report) ? Verdict::passed : Verdict::failed)}};
   // A path need not be UTF-8; what is not becomes U+FFFD.
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

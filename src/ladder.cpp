@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <ctime>
+#include <limits>
 
 #include "reduce_ladder/errors.hpp"
 #include "reference.hpp"
@@ -22,8 +23,10 @@ const Stage& find_stage(std::span<const Stage> stages, int number) {
   return *found;
 }
 
-StageResult run_stage(Device& device, const Stage& stage, const Plan& plan, const Climb& what,
-                      const Reference& reference, const Progress& progress) {
+// Nothing if interrupted before the last run.
+std::optional<StageResult> run_stage(Device& device, const Stage& stage, const Plan& plan,
+                                     const Climb& what, const Reference& reference,
+                                     const Progress& progress, const Interrupted& interrupted) {
   StageResult result;
   result.stage = &stage;
   result.launches = static_cast<unsigned>(plan.passes.size());
@@ -33,6 +36,7 @@ StageResult run_stage(Device& device, const Stage& stage, const Plan& plan, cons
   std::vector<float> results;
   try {
     for (unsigned i = 0; i < what.repeats; ++i) {
+      if (interrupted()) return std::nullopt;
       progress(
           fmt::format("stage {} {}: run {} of {}", stage.number, stage.name, i + 1, what.repeats));
       results.push_back(device.run(stage, plan, poison));
@@ -49,40 +53,68 @@ StageResult run_stage(Device& device, const Stage& stage, const Plan& plan, cons
   result.result = results.front();
   result.verification = verify(results, reference, result.depth, plan.atomic_depth);
   result.probe = probe(results, stage.determinism);
-  if (const auto samples = device.time(stage, plan, Sampling{})) result.time = summarize(*samples);
+  if (!what.timed) return result;
+  progress(fmt::format("stage {} {}: timing", stage.number, stage.name));
+  if (const auto samples = device.time(stage, plan, what.sampling)) {
+    result.time = summarize(*samples);
+  }
   return result;
+}
+
+void measure_ceilings(Device& device, const Sampling& sampling, Report& report) {
+  if (const auto copy = device.time_copy(sampling)) {
+    report.copy = CopyCeiling{copy->bytes, summarize(copy->samples)};
+  }
+  if (const auto read = device.time_read(report.input.n, sampling)) {
+    report.read = ReadCeiling{read->bytes, read->shape, summarize(read->samples)};
+  }
+  if (const auto samples = device.time_empty_launch(sampling)) {
+    report.floor = summarize(*samples);
+  }
 }
 
 }  // namespace
 
-Report climb(Device& device, const Input& input, const Climb& what, const Progress& progress) {
+std::vector<PlannedStage> plan_stages(const Device& device, Index n, const Climb& what) {
+  std::vector<PlannedStage> planned;
+  for (const int number : what.stages) {
+    const Stage& stage = find_stage(device.stages(), number);
+    planned.push_back({&stage, stage.plan(n, {what.block, device.info().machine})});
+  }
+  return planned;
+}
+
+Report climb(Device& device, const Input& input, const Climb& what, const Progress& progress,
+             const Interrupted& interrupted) {
+  return climb(device, input.info, input.values(), what, progress, interrupted);
+}
+
+Report climb(Device& device, const InputInfo& info, std::span<const float> values,
+             const Climb& what, const Progress& progress, const Interrupted& interrupted) {
   Report report;
   report.date = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
   report.device = device.info();
   report.block = what.block;
-  report.input = input.info;
+  report.input = info;
 
-  // All plans first: what cannot run is refused before anything has run.
-  struct Planned {
-    const Stage* stage;
-    Plan plan;
-  };
-  std::vector<Planned> planned;
-  for (const int number : what.stages) {
-    const Stage& stage = find_stage(device.stages(), number);
-    planned.push_back({&stage, stage.plan(input.info.n, {what.block, report.device.machine})});
-  }
+  report.cache = what.sampling.cache;
+  const std::vector<PlannedStage> planned = plan_stages(device, info.n, what);
 
   progress("reference sum on the CPU");
-  report.reference = compute_reference(input.values());
+  report.reference = compute_reference(values);
   progress("loading the input");
-  device.load(input.values());
-  if (const auto copy = device.time_copy(Sampling{})) {
-    report.copy = CopyCeiling{copy->bytes, summarize(copy->seconds)};
-  }
+  device.load(values);
+  report.state_before = device.state();
+  if (what.timed) measure_ceilings(device, what.sampling, report);
   for (const auto& [stage, plan] : planned) {
-    report.stages.push_back(run_stage(device, *stage, plan, what, report.reference, progress));
+    auto result = run_stage(device, *stage, plan, what, report.reference, progress, interrupted);
+    if (!result) {
+      report.incomplete = true;
+      break;
+    }
+    report.stages.push_back(std::move(*result));
   }
+  report.state_after = device.state();
   return report;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -15,13 +16,31 @@ struct Climb {
   std::vector<int> stages;  // numbers, in the order to run
   unsigned block = kDefaultBlock;
   unsigned repeats = 8;  // of the determinism probe, at least 1; all are judged
+  Sampling sampling;
+  bool timed = true;  // false: no ceilings and no times, as a profiler wants it
 };
+
+struct PlannedStage {
+  const Stage* stage = nullptr;
+  Plan plan;
+};
+
+// The chosen stages over n values. Throws UsageError if one cannot run over so many.
+std::vector<PlannedStage> plan_stages(const Device& device, Index n, const Climb& what);
 
 // Called with what is about to happen; for a person who waits.
 using Progress = std::function<void(std::string_view)>;
 
-// Throws UsageError if a stage cannot run over so many values, CudaError, OutOfMemoryError. A
+// Asked before every run: whether to stop there, with a report of the stages that are done.
+using Interrupted = std::function<bool()>;
+
+// Over `values`, info.n of them. Throws what plan_stages() throws, CudaError, OutOfMemoryError. A
 // SimulatorFault makes its stage fail, with the fault as the note.
-Report climb(Device& device, const Input& input, const Climb& what, const Progress& progress);
+Report climb(
+    Device& device, const InputInfo& info, std::span<const float> values, const Climb& what,
+    const Progress& progress, const Interrupted& interrupted = [] { return false; });
+Report climb(
+    Device& device, const Input& input, const Climb& what, const Progress& progress,
+    const Interrupted& interrupted = [] { return false; });
 
 }  // namespace reduce_ladder

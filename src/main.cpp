@@ -1,20 +1,32 @@
 // reduce-ladder: the command. The only place that turns an error into an exit status.
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <filesystem>
+#include <initializer_list>
+#include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <system_error>
+#include <utility>
 
+#include "compare.hpp"
+#include "exports.hpp"
 #include "input.hpp"
 #include "ladder.hpp"
 #include "options.hpp"
 #include "output_file.hpp"
+#include "printable.hpp"
 #include "reduce_ladder/errors.hpp"
 #include "report.hpp"
+#include "sweep.hpp"
 
 namespace reduce_ladder {
 namespace {
@@ -25,7 +37,22 @@ enum ExitStatus : int {
   kBadRequest = 2,
   kNoGpu = 3,
   kDeviceError = 4,
+  kSlower = 5,
+  kInterrupted = 130,
 };
+
+// Set by the first Ctrl-C, which lets the stage that runs come to its end; the second one kills.
+volatile std::sig_atomic_t interrupt_count = 0;
+
+void note_interrupt(int signal) {
+  interrupt_count = 1;
+  std::signal(signal, SIG_DFL);
+}
+
+// For what a person may like to know. A notice that cannot be shown is no reason to fail.
+void notify(const std::string& text) {
+  std::fputs(text.c_str(), stderr);
+}
 
 std::unique_ptr<Device> choose_device(const Options& options) {
   switch (options.device.kind) {
@@ -41,23 +68,45 @@ std::unique_ptr<Device> choose_device(const Options& options) {
   } catch (const NoGpuError& error) {
     if (options.require_gpu) throw;
     if (!options.quiet) {
-      write_stderr(fmt::format("reduce-ladder: {}; the stages run on the simulator instead\n",
-                               error.what()));
+      notify(fmt::format("reduce-ladder: {}; the stages run on the simulator instead\n",
+                         error.what()));
     }
     return make_simulated_device(options.seed);
   }
 }
 
+bool terminal_is_dumb() {
+  const char* term = std::getenv("TERM");
+  return term == nullptr || std::string_view(term) == "dumb";
+}
+
+// How the report looks on the stream that it goes to.
+TextStyle text_style(ColorMode color, int descriptor) {
+  TextStyle style;
+  const bool terminal = isatty(descriptor) == 1;
+  const char* no_color = std::getenv("NO_COLOR");
+  const bool unwanted = (no_color != nullptr && *no_color != '\0') || terminal_is_dumb();
+  style.color =
+      color == ColorMode::always || (color == ColorMode::automatic && terminal && !unwanted);
+  winsize size{};
+  if (terminal && ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
+    style.width = std::clamp<unsigned>(size.ws_col, 80, 100);
+  }
+  return style;
+}
+
 // A line on standard error that each call overwrites; nothing where nobody watches.
 class ProgressLine {
  public:
-  explicit ProgressLine(bool wanted) : shown_(wanted && isatty(STDERR_FILENO) == 1) {}
+  explicit ProgressLine(bool wanted)
+      : shown_(wanted && isatty(STDERR_FILENO) == 1 && !terminal_is_dumb()) {}
   ~ProgressLine() { clear(); }
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
 
+  // Clipped, since a line that wraps cannot be overwritten.
   void show(std::string_view text) const {
-    if (shown_) std::fputs(fmt::format("\r\x1b[K{}", text).c_str(), stderr);
+    if (shown_) notify(fmt::format("\r\x1b[K{}", text.substr(0, 79)));
   }
   void clear() const { show(""); }
 
@@ -65,7 +114,93 @@ class ProgressLine {
   bool shown_;
 };
 
+int compare(int argc, const char* const* argv) {
+  const auto [options, text] = parse_compare_options(argc, argv);
+  if (text) {
+    write_stdout(*text);
+    return kPassed;
+  }
+  const Comparison comparison =
+      compare_records(read_record(options.base), read_record(options.next), options);
+  write_stdout(format_comparison(comparison));
+  return slower(comparison) ? kSlower : kPassed;
+}
+
+// Refuses outputs that cannot be written, and one that would overwrite the input.
+void check_outputs(const Options& options) {
+  for (const auto& target : {options.json, options.csv, options.markdown}) {
+    if (!target || leads_to_stdout(*target)) continue;
+    check_writable(*target);
+    std::error_code error;
+    if (options.input && std::filesystem::equivalent(*options.input, *target, error)) {
+      throw UsageError(
+          fmt::format("{}: is the input, and would be overwritten", printable(*target)));
+    }
+  }
+}
+
+// Where a result goes, in which form.
+template <typename Result>
+struct Export {
+  const std::optional<std::string>* target;
+  std::string (*format)(const Result&);
+};
+
+// Files first, so that nothing that goes wrong with the streams can lose them. Where one of them
+// goes to standard output, the text goes to standard error.
+template <typename Result>
+void write_all(const Options& options, const Result& result,
+               std::initializer_list<Export<Result>> exports,
+               std::string (*format_text)(const Result&, const TextStyle&)) {
+  bool stdout_taken = false;
+  for (const auto& [target, format] : exports) {
+    if (!*target) continue;
+    if (leads_to_stdout(**target)) {
+      stdout_taken = true;
+      write_stdout(format(result));
+    } else {
+      write_file(**target, format(result));
+    }
+  }
+  if (options.quiet) return;
+  if (stdout_taken) {
+    write_stderr(format_text(result, text_style(options.color, STDERR_FILENO)));
+  } else {
+    write_stdout(format_text(result, text_style(options.color, STDOUT_FILENO)));
+  }
+}
+
+int run_sweep_and_write(Device& device, const Options& options, const Climb& what,
+                        const Progress& progress, const Interrupted& interrupted) {
+  const std::vector<SweepPoint> points =
+      run_sweep(device, *options.sweep, options.n, options.seed, what, progress, interrupted);
+  progress("");
+  write_all<std::vector<SweepPoint>>(options, points,
+                                     {{&options.json, sweep_to_json}, {&options.csv, sweep_to_csv}},
+                                     format_sweep);
+  if (incomplete(points)) return kInterrupted;
+  return passed(points) ? kPassed : kFailed;
+}
+
+int run_once_and_write(Device& device, std::optional<Input> input_file, const Options& options,
+                       const Climb& what, const Progress& progress,
+                       const Interrupted& interrupted) {
+  // What cannot run is refused before its values are made.
+  if (!input_file) static_cast<void>(plan_stages(device, options.n, what));
+  const Input input =
+      input_file ? std::move(*input_file) : generate_uniform(options.n, options.seed);
+  const Report report = climb(device, input, what, progress, interrupted);
+  progress("");
+  write_all<Report>(
+      options, report,
+      {{&options.json, to_json}, {&options.csv, to_csv}, {&options.markdown, to_markdown}},
+      format_report);
+  if (report.incomplete) return kInterrupted;
+  return passed(report) ? kPassed : kFailed;
+}
+
 int run(int argc, const char* const* argv) {
+  if (argc > 1 && std::string_view(argv[1]) == "compare") return compare(argc - 1, argv + 1);
   const auto [options, text] = parse_options(argc, argv, stages_simulated());
   if (text) {
     write_stdout(*text);
@@ -75,22 +210,23 @@ int run(int argc, const char* const* argv) {
     write_stdout(format_stages(stages_simulated()));
     return kPassed;
   }
-  const bool json_on_stdout = options.json == "-";
-  if (options.json && !json_on_stdout) check_writable(*options.json);
+  check_outputs(options);
 
-  const Input input =
-      options.input ? read_input(*options.input) : generate_uniform(options.n, options.seed);
+  std::optional<Input> input_file;
+  if (options.input) input_file = read_input(*options.input);
   const std::unique_ptr<Device> device = choose_device(options);
-  const ProgressLine line(!options.quiet && device->info().kind == DeviceKind::sim);
-  const Report report = climb(*device, input, {options.stages, options.block, options.determinism},
-                              [&line](std::string_view what) { line.show(what); });
-  line.clear();
-
-  if (options.json && !json_on_stdout) write_file(*options.json, to_json(report));
-  if (!options.quiet && json_on_stdout) write_stderr(format_report(report));
-  if (!options.quiet && !json_on_stdout) write_stdout(format_report(report));
-  if (json_on_stdout) write_stdout(to_json(report));
-  return passed(report) ? kPassed : kFailed;
+  const Climb what{.stages = options.stages,
+                   .block = options.block,
+                   .repeats = options.profile ? 1 : options.determinism,
+                   .sampling = options.sampling,
+                   .timed = !options.profile};
+  std::signal(SIGINT, note_interrupt);
+  const ProgressLine line(!options.quiet);
+  const Progress progress = [&line](std::string_view step) { line.show(step); };
+  const Interrupted interrupted = [] { return interrupt_count != 0; };
+  return options.sweep ? run_sweep_and_write(*device, options, what, progress, interrupted)
+                       : run_once_and_write(*device, std::move(input_file), options, what, progress,
+                                            interrupted);
 }
 
 int report_error(const std::exception& error, ExitStatus status) {
@@ -115,7 +251,8 @@ int run_and_report_errors(int argc, const char* const* argv) {
   } catch (const OutOfMemoryError& error) {
     return report_error(error, kDeviceError);
   } catch (const std::system_error& error) {
-    return report_error(error, kDeviceError);
+    return report_error(OutOfMemoryError(fmt::format("out of a system resource: {}", error.what())),
+                        kDeviceError);
   } catch (const std::bad_alloc&) {
     return report_error(OutOfMemoryError("out of memory on the host"), kDeviceError);
   }
@@ -125,7 +262,8 @@ int run_and_report_errors(int argc, const char* const* argv) {
 }  // namespace reduce_ladder
 
 int main(int argc, char** argv) {
-  // A reader that goes away is noticed where the write fails.
+  // A reader that goes away, or a file that may grow no further, is noticed where the write fails.
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
   return reduce_ladder::run_and_report_errors(argc, argv);
 }

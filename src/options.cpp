@@ -23,6 +23,7 @@ namespace {
 constexpr unsigned kMaxCountBits = 40;
 constexpr Index kMaxCount = Index{1} << kMaxCountBits;
 constexpr unsigned kMaxRepeats = 10000;
+constexpr unsigned kMaxSamples = 1000000;
 constexpr std::size_t kHelpWidth = 54;  // of the column beside the names of the options
 
 // Decimal digits and nothing else.
@@ -47,6 +48,22 @@ std::optional<Index> count(std::string_view text) {
   const auto value = whole_number(shift == 0 ? text : text.substr(0, text.size() - 1));
   if (!value || *value > kMaxCount >> shift) return std::nullopt;
   return *value << shift;
+}
+
+// Names with commas between them, on lines of at most `width` characters.
+std::string join_names(const std::vector<std::string>& names,
+                       std::size_t width = std::string::npos) {
+  std::string text;
+  std::size_t line_begin = 0;
+  for (const std::string& name : names) {
+    if (!text.empty()) {
+      const std::size_t length = text.size() + (", " + name + ",").size() - line_begin;
+      text += length <= width ? ", " : ",\n";
+      if (length > width) line_begin = text.size();
+    }
+    text += name;
+  }
+  return text;
 }
 
 // The parsers of single values. Each throws a UsageError that says what is allowed; add_value()
@@ -89,10 +106,45 @@ std::uint64_t parse_seed(std::string_view text) {
                                std::numeric_limits<std::uint64_t>::max()));
 }
 
-unsigned parse_repeats(std::string_view text) {
-  const auto repeats = whole_number(text);
-  if (repeats && *repeats >= 1 && *repeats <= kMaxRepeats) return static_cast<unsigned>(*repeats);
-  throw UsageError(fmt::format("must be a whole number from 1 to {}", kMaxRepeats));
+unsigned parse_from_one(std::string_view text, unsigned most) {
+  const auto value = whole_number(text);
+  if (value && *value >= 1 && *value <= most) return static_cast<unsigned>(*value);
+  throw UsageError(fmt::format("must be a whole number from 1 to {}", most));
+}
+
+// A decimal number without sign or exponent.
+std::optional<double> decimal(std::string_view text) {
+  double value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value, std::chars_format::fixed);
+  if (error != std::errc{} || stop != end || text.starts_with('-')) return std::nullopt;
+  return value;
+}
+
+double parse_seconds(std::string_view text) {
+  constexpr double most = 3600;
+  const auto value = decimal(text);
+  if (value && *value <= most) return *value;
+  throw UsageError(fmt::format("must be seconds from 0 to {}, such as 0.5", most));
+}
+
+double parse_percent(std::string_view text) {
+  if (text.ends_with('%')) {
+    const auto value = decimal(text.substr(0, text.size() - 1));
+    if (value && *value <= 100) return *value / 100;
+  }
+  throw UsageError("must be a percentage from 0% to 100%, such as 0.5%");
+}
+
+// One of a few words, each with what it stands for.
+template <typename T>
+T parse_word(std::string_view text, const std::vector<std::pair<std::string_view, T>>& words) {
+  std::vector<std::string> allowed;
+  for (const auto& [word, value] : words) {
+    if (text == word) return value;
+    allowed.emplace_back(word);
+  }
+  throw UsageError(fmt::format("must be one of {}", join_names(allowed)));
 }
 
 // A leading '-' is refused: more likely the value was left out and the next option taken for it.
@@ -117,22 +169,6 @@ std::vector<std::string> names_of(std::span<const Stage> stages) {
   names.reserve(stages.size());
   for (const Stage& stage : stages) names.emplace_back(stage.name);
   return names;
-}
-
-// Names with commas between them, on lines of at most `width` characters.
-std::string join_names(const std::vector<std::string>& names,
-                       std::size_t width = std::string::npos) {
-  std::string text;
-  std::size_t line_begin = 0;
-  for (const std::string& name : names) {
-    if (!text.empty()) {
-      const std::size_t length = text.size() + (", " + name + ",").size() - line_begin;
-      text += length <= width ? ", " : ",\n";
-      if (length > width) line_begin = text.size();
-    }
-    text += name;
-  }
-  return text;
 }
 
 // The first and last stage of an item of --stages: a name, a number or a range of numbers.
@@ -258,7 +294,11 @@ Exit status:
   1  a stage failed its check or its claim of determinism
   2  a usage error, an input that cannot be read or an output that cannot be written
   3  a GPU was required and none is usable
-  4  a CUDA error, or out of memory)";
+  4  a CUDA error, or out of memory or another resource
+  5  compare: a stage became slower
+  130  interrupted; the report holds the stages that were done
+
+Compare two reports: reduce-ladder compare --help)";
 
 }  // namespace
 
@@ -278,7 +318,7 @@ ParsedOptions parse_options(int argc, const char* const* argv, std::span<const S
   app.set_help_flag();  // CLI11's own waits until every value is parsed
 
   app.add_flag_callback(
-      "-h,--help", [] { throw CLI::CallForHelp(); }, "Print this help and exit");
+      "--help", [] { throw CLI::CallForHelp(); }, "Print this help and exit");
   app.set_version_flag("--version", "reduce-ladder " REDUCE_LADDER_VERSION,
                        "Print the version and exit");
   add_value(
@@ -293,9 +333,10 @@ ParsedOptions parse_options(int argc, const char* const* argv, std::span<const S
       add_value(app, "--n", options.n, parse_count, "COUNT",
                 "Values to sum: 1000000, 16M (default; K, M and G are\n2^10, 2^20 and 2^30) or "
                 "2^24; at most 2^40");
-  add_value(app, "--block", options.block, parse_block, "THREADS",
-            fmt::format("Threads a block: a power of two from {} to {}\n(default {})", kMinBlock,
-                        kMaxBlock, kDefaultBlock));
+  const CLI::Option* const block =
+      add_value(app, "--block", options.block, parse_block, "THREADS",
+                fmt::format("Threads a block: a power of two from {} to {}\n(default {})",
+                            kMinBlock, kMaxBlock, kDefaultBlock));
   add_value(app, "--device", options.device, parse_device, "DEVICE",
             "auto (default: a GPU where one is usable, else sim),\ncuda, cuda:K (the K-th GPU, "
             "from 0), or sim (the\nsimulator on the CPU, which checks but does not time)");
@@ -306,12 +347,56 @@ ParsedOptions parse_options(int argc, const char* const* argv, std::span<const S
             fmt::format("Seed of the generated values and of the simulator's\nschedule (default "
                         "{})",
                         options.seed));
-  add_value(app, "--determinism", options.determinism, parse_repeats, "K",
-            fmt::format("Runs of each stage whose bits are compared, 1 to\n{} (default {})",
-                        kMaxRepeats, options.determinism));
+  add_value(
+      app, "--determinism", options.determinism,
+      [](std::string_view text) { return parse_from_one(text, kMaxRepeats); }, "K",
+      fmt::format("Runs of each stage whose bits are compared, 1 to\n{} (default {})", kMaxRepeats,
+                  options.determinism));
   add_value(app, "--json", options.json, parse_output, "FILE",
             "Write the results as JSON; with - to standard output,\nand the report then goes to "
             "standard error");
+  add_value(
+      app, "--sweep", options.sweep, [](std::string_view text) { return parse_sweep(text, count); },
+      "RANGE",
+      "Climb for each of n=FIRST..LAST or block=FIRST..LAST,\ndoubling, such as n=2^10..2^30 or "
+      "block=32..1024");
+  add_value(app, "--csv", options.csv, parse_output, "FILE", "Write a row a stage as CSV");
+  add_value(app, "--markdown", options.markdown, parse_output, "FILE",
+            "Write the results as a Markdown table");
+  Sampling& sampling = options.sampling;
+  add_value(
+      app, "--cache", sampling.cache,
+      [](std::string_view text) {
+        return parse_word<CacheMode>(text, {{"cold", CacheMode::cold}, {"warm", CacheMode::warm}});
+      },
+      "MODE",
+      "cold (default: L2 holds other, clean data before each\nsample) or warm (what the sample "
+      "before left)");
+  add_value(
+      app, "--min-samples", sampling.min_samples,
+      [](std::string_view text) { return parse_from_one(text, kMaxSamples); }, "COUNT",
+      fmt::format("Samples of each stage at least (default {})", sampling.min_samples));
+  add_value(app, "--min-time", sampling.min_seconds, parse_seconds, "SECONDS",
+            fmt::format("Time to sample each stage at least (default {})", sampling.min_seconds));
+  add_value(app, "--max-noise", sampling.max_noise, parse_percent, "PERCENT",
+            fmt::format("Sample until the median is known to within this, at\n95% confidence "
+                        "(default {}%)",
+                        sampling.max_noise * 100));
+  add_value(
+      app, "--timeout", sampling.timeout_seconds, parse_seconds, "SECONDS",
+      fmt::format("Time to sample each stage at most (default {})", sampling.timeout_seconds));
+  add_value(
+      app, "--color", options.color,
+      [](std::string_view text) {
+        return parse_word<ColorMode>(text, {{"auto", ColorMode::automatic},
+                                            {"always", ColorMode::always},
+                                            {"never", ColorMode::never}});
+      },
+      "WHEN",
+      "auto (default: on a terminal, unless NO_COLOR is set\nor TERM is dumb), always, never");
+  app.add_flag(
+      "--profile", options.profile,
+      "Run each stage once, untimed, in an NVTX range of its\nname: for Nsight and the like");
   app.add_flag("--require-gpu", options.require_gpu, "Fail where no GPU is usable");
   app.add_flag("--quiet", options.quiet,
                "No report, no progress, no notices: the exit status\ntells. Errors still go to "
@@ -333,6 +418,25 @@ ParsedOptions parse_options(int argc, const char* const* argv, std::span<const S
   if (*n && *input) {
     throw UsageError(
         "--n: not allowed with --input, where the file says how many values there are");
+  }
+  if (options.sweep) {
+    const bool over_n = options.sweep->over == Sweep::Over::n;
+    if (*input) throw UsageError("--input: not allowed with --sweep, which makes its own values");
+    if (over_n && *n) throw UsageError("--n: not allowed with --sweep n=, which says it");
+    if (!over_n && *block) {
+      throw UsageError("--block: not allowed with --sweep block=, which says it");
+    }
+    if (options.profile) throw UsageError("--profile: not allowed with --sweep");
+    if (options.markdown) {
+      throw UsageError("--markdown: not allowed with --sweep; --json and --csv are");
+    }
+  }
+  int on_stdout = 0;
+  for (const auto& target : {options.json, options.csv, options.markdown}) {
+    on_stdout += target == "-" ? 1 : 0;
+  }
+  if (on_stdout > 1) {
+    throw UsageError("--json, --csv, --markdown: only one of them can be - (standard output)");
   }
   if (options.require_gpu && options.device.kind == DeviceRequest::Kind::sim) {
     throw UsageError("--require-gpu: not allowed with --device sim, which is no GPU");

@@ -6,7 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "reduce_ladder/stage.hpp"
+#include "reduce_ladder/device.hpp"
+#include "sweep.hpp"
 
 namespace reduce_ladder {
 
@@ -16,6 +17,8 @@ struct DeviceRequest {
   int ordinal = 0;  // of a CUDA device
 };
 
+enum class ColorMode { automatic, always, never };
+
 struct Options {
   std::vector<int> stages;  // numbers, ascending, none twice
   bool list = false;
@@ -24,8 +27,14 @@ struct Options {
   DeviceRequest device;
   std::optional<std::string> input;  // path
   std::uint64_t seed = 42;
-  unsigned determinism = 8;         // repeats
-  std::optional<std::string> json;  // path, or "-" for standard output
+  unsigned determinism = 8;  // repeats
+  Sampling sampling;
+  std::optional<Sweep> sweep;
+  std::optional<std::string> json;  // path, or "-" for standard output; likewise
+  std::optional<std::string> csv;
+  std::optional<std::string> markdown;
+  ColorMode color = ColorMode::automatic;
+  bool profile = false;
   bool require_gpu = false;
   bool quiet = false;
 };

@@ -73,8 +73,8 @@ struct Destination {
   enum class Kind { descriptor, stream, file };
   Kind kind = Kind::file;
   int descriptor = -1;
-  fs::path path;               // of a file, symbolic links followed
-  std::optional<mode_t> mode;  // of a file that exists
+  fs::path path;                      // of a file, symbolic links followed
+  std::optional<struct stat> status;  // of a file that exists
 };
 
 // Standard output or error, where `status` is what it leads to. To open /dev/stdout, or the file
@@ -125,7 +125,7 @@ Destination find_destination(const std::string& name) {
       destination.kind = Destination::Kind::stream;
       return destination;
     }
-    destination.mode = status.st_mode & 07777U;
+    destination.status = status;
   }
   destination.path = follow_links(name);
   if (!destination.path.has_filename()) refuse(name, "names no file");
@@ -170,13 +170,21 @@ void replace_file(const std::string& name, const Destination& destination, std::
     path = directory_of(destination.path) /
            fmt::format(".reduce-ladder-{}-{}.tmp", ::getpid(), attempt);
     opened = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
-                    destination.mode.value_or(0666));
+                    destination.status ? destination.status->st_mode & 07777U : 0666);
     if (opened < 0 && errno != EEXIST) break;
   }
   if (opened < 0) refuse_by_errno(name);
   TemporaryFile temporary(path);
   Descriptor file(opened);
-  if (destination.mode && ::fchmod(file.number(), *destination.mode) != 0) refuse_by_errno(name);
+  if (destination.status) {
+    // The owner first, since a change of owner takes away some of the mode. Only root may give
+    // files away.
+    if (::fchown(file.number(), destination.status->st_uid, destination.status->st_gid) != 0 &&
+        errno != EPERM) {
+      refuse_by_errno(name);
+    }
+    if (::fchmod(file.number(), destination.status->st_mode & 07777U) != 0) refuse_by_errno(name);
+  }
   write_all(file.number(), text, name);
   if (::fsync(file.number()) != 0) refuse_by_errno(name);
   if (!file.close()) refuse_by_errno(name);
@@ -184,6 +192,12 @@ void replace_file(const std::string& name, const Destination& destination, std::
 }
 
 }  // namespace
+
+bool leads_to_stdout(const std::string& path) {
+  if (path == "-") return true;
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 && standard_descriptor(status) == STDOUT_FILENO;
+}
 
 void check_writable(const std::string& path) {
   find_destination(path);

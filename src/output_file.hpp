@@ -6,6 +6,9 @@
 
 namespace reduce_ladder {
 
+// "-", or a path behind which standard output is open already, such as /dev/stdout.
+bool leads_to_stdout(const std::string& path);
+
 // Checks, before a long run, that write_file(path) can be expected to work. Throws OutputError.
 void check_writable(const std::string& path);
 

@@ -95,9 +95,15 @@ Reference compute_reference(std::span<const float> values) {
   });
   Totals totals;
   for (const Totals& chunk : chunks) totals.add(chunk);
-  return {.sum = totals.sum.value(),
-          .abs_sum = totals.abs_sum.value(),
-          .method = "fp64, TwoSum-compensated"};
+  Reference reference{.sum = totals.sum.value(),
+                      .abs_sum = totals.abs_sum.value(),
+                      .method = "fp64, TwoSum-compensated"};
+  if (!std::isfinite(reference.abs_sum)) {
+    for (const float x : values) {
+      if (std::isfinite(x)) (x > 0 ? reference.finite_above : reference.finite_below) += x;
+    }
+  }
+  return reference;
 }
 
 }  // namespace reduce_ladder

@@ -18,9 +18,14 @@
 namespace reduce_ladder {
 namespace {
 
-constexpr std::size_t kWidth = 100;       // characters a line
-constexpr std::size_t kSourceWidth = 50;  // of a path in the input line
-constexpr std::size_t kNameWidth = 40;    // of the device's name
+constexpr std::size_t kLeastWidth = 64;      // characters a line
+constexpr std::size_t kSourceWidth = 50;     // of a path in the input line
+constexpr std::size_t kNameWidth = 40;       // of the device's name
+constexpr std::size_t kStageNameWidth = 24;  // of a stage where room is short
+
+// Columns that a table does without where it would be too wide, the first of these first.
+constexpr std::array kExpendable = {"step",      "iqr %",   "% copy",  "vs 1",
+                                    "rel error", "% bound", "repeats", "class"};
 
 // --- Text: every line goes through here, so none is too long or ends in a space ---
 
@@ -48,22 +53,52 @@ std::string without_trailing_spaces(std::string line) {
 }
 
 // `text` after `label`, broken between words where it is too long and indented to where it began.
-std::string wrap(std::string label, std::string_view text) {
-  const std::size_t room = kWidth - label.size();
+std::string wrap(std::string label, std::string_view text, std::size_t width) {
+  const std::size_t room = width - label.size();
   std::string lines;
   while (text.size() > room) {
     std::size_t end = text.rfind(' ', room);
     if (end == std::string_view::npos || end == 0) end = character_start(text, room);
     lines += without_trailing_spaces(label.append(text.substr(0, end))) + "\n";
     text.remove_prefix(std::min(text.find_first_not_of(' ', end), text.size()));
-    label.assign(kWidth - room, ' ');
+    label.assign(width - room, ' ');
   }
   return lines + without_trailing_spaces(label.append(text)) + "\n";
 }
 
-std::string labelled(std::string_view label, std::string_view text) {
-  return wrap(fmt::format("{:<11}", label), text);
+std::size_t width_of(const TextStyle& style) {
+  return std::max<std::size_t>(style.width, kLeastWidth);
 }
+
+// One of the words that have a color, in it.
+std::string paint(std::string_view word) {
+  const std::string_view color = word == "PASSED" ? "32" : word == "FAILED" ? "31" : "33";
+  return fmt::format("\x1b[{}m{}\x1b[0m", color, word);
+}
+
+std::string join(const std::vector<std::string>& parts, std::string_view separator) {
+  std::string text;
+  for (const std::string& part : parts) {
+    if (!text.empty()) text += separator;
+    text += part;
+  }
+  return text;
+}
+
+// Lines of labels and what they label. The label is empty where a line goes on about the one above.
+class Facts {
+ public:
+  explicit Facts(const TextStyle& style) : width_(width_of(style)) {}
+
+  void add(std::string_view label, std::string_view text) {
+    lines_ += wrap(fmt::format("{:<11}", label), text, width_);
+  }
+  [[nodiscard]] const std::string& lines() const { return lines_; }
+
+ private:
+  std::size_t width_;
+  std::string lines_;
+};
 
 // --- Numbers ---
 
@@ -95,6 +130,13 @@ std::string format_bytes(std::size_t bytes) {
   return format_bytes(static_cast<double>(bytes));
 }
 
+// To two significant digits, for what is only roughly so.
+std::string roughly(Index n) {
+  Index unit = 1;
+  while (n / unit >= 100) unit *= 10;
+  return with_separators((n + unit / 2) / unit * unit);
+}
+
 // Decimals that show a positive value with so many significant digits, at least one.
 int decimals_for(double value, int significant) {
   if (!(value > 0) || std::isinf(value)) return 1;
@@ -124,41 +166,61 @@ std::string share_of_bound(double error, double bound) {
 
 // --- Tables ---
 
-enum class Align { left, right };
+std::size_t width_of(const Column& column) {
+  std::size_t width = column.header.size();
+  for (const std::string& cell : column.cells) width = std::max(width, cell.size());
+  return width;
+}
 
-struct Column {
-  std::string header;
-  std::vector<std::string> cells;
-  Align align = Align::right;
+// Of a table whose columns are one space apart.
+std::size_t least_width(const std::vector<Column>& columns) {
+  std::size_t width = columns.size() - 1;
+  for (const Column& column : columns) width += width_of(column);
+  return width;
+}
 
-  [[nodiscard]] std::size_t width() const {
-    std::size_t width = header.size();
-    for (const std::string& cell : cells) width = std::max(width, cell.size());
-    return width;
-  }
-};
+bool has(const std::vector<Column>& columns, std::string_view header) {
+  return std::ranges::find(columns, header, &Column::header) != columns.end();
+}
 
-// Columns two spaces apart; one, then shorter stage names, where the line would be too long.
-std::string format_table(std::vector<Column> columns) {
-  auto total = [&](std::size_t gap) {
-    std::size_t width = gap * (columns.size() - 1);
-    for (const Column& column : columns) width += column.width();
-    return width;
-  };
-  const std::size_t gap = total(2) <= kWidth ? 2 : 1;
-  if (const std::size_t width = total(gap); width > kWidth) {
+// What fits into `width`: long stage names are shortened first, then columns are left out, then
+// names are shortened for good.
+std::vector<Column> fit(std::vector<Column> columns, std::size_t width) {
+  auto shorten_names = [&](std::size_t kept) {
     Column& names = columns[1];
-    const std::size_t name_width = names.width() - std::min(names.width() - 8, width - kWidth);
+    const std::size_t now = width_of(names);
+    const std::size_t least = least_width(columns);
+    if (least <= width || now <= kept) return;
+    const std::size_t name_width = now - std::min(now - kept, least - width);
     for (std::string& name : names.cells) name = shorten(name, name_width);
+  };
+  shorten_names(kStageNameWidth);
+  for (const std::string_view header : kExpendable) {
+    if (least_width(columns) <= width) break;
+    std::erase_if(columns, [&](const Column& column) { return column.header == header; });
   }
+  shorten_names(8);
+  return columns;
+}
+
+// Columns two spaces apart, from the left, for as long as there is room; then one.
+std::string format_table(const std::vector<Column>& columns, const TextStyle& style) {
+  const std::size_t least = least_width(columns);
+  std::size_t spare = width_of(style) - std::min(width_of(style), least);
   std::vector<std::string> lines(columns.front().cells.size() + 1);
   for (const Column& column : columns) {
-    const std::size_t width = column.width();
+    const bool first = &column == &columns.front();
+    const std::size_t gap = first ? 0 : spare > 0 ? 2 : 1;
+    if (gap == 2) --spare;
+    const std::size_t width = width_of(column);
     for (std::size_t row = 0; row < lines.size(); ++row) {
       const std::string& cell = row == 0 ? column.header : column.cells[row - 1];
-      if (&column != &columns.front()) lines[row].append(gap, ' ');
-      lines[row] += column.align == Align::left ? fmt::format("{:<{}}", cell, width)
-                                                : fmt::format("{:>{}}", cell, width);
+      const std::string padding(width - cell.size(), ' ');
+      const bool painted = style.color && row > 0 && column.header == "check";
+      lines[row].append(gap, ' ');
+      if (!column.left_aligned) lines[row] += padding;
+      lines[row] += painted ? paint(cell) : cell;
+      if (column.left_aligned) lines[row] += padding;
     }
   }
   std::string table;
@@ -166,9 +228,11 @@ std::string format_table(std::vector<Column> columns) {
   return table;
 }
 
+enum class Align { left, right };
+
 template <typename Cell>
 Column column(std::string header, const Report& report, Cell cell, Align align = Align::right) {
-  Column column{std::move(header), {}, align};
+  Column column{std::move(header), {}, align == Align::left};
   for (const StageResult& result : report.stages) column.cells.push_back(cell(result));
   return column;
 }
@@ -198,48 +262,138 @@ Column real_column(std::string header, const Report& report, int significant, in
   });
 }
 
-// --- Sections ---
+// --- Facts above the table ---
 
-std::string format_device(const DeviceInfo& device) {
+void add_device(Facts& facts, const DeviceInfo& device) {
   const std::string name = shorten(printable(device.name), kNameWidth);
   if (!device.cuda) {
-    return labelled("device", name) +
-           labelled("", "The kernels are executed for their values, not timed.");
+    facts.add("device", name);
+    facts.add("", "The kernels are executed for their values, not timed.");
+    return;
   }
   const CudaInfo& cuda = *device.cuda;
-  return labelled("device", fmt::format("{} (cuda:{}), compute capability {}.{}, {} SMs", name,
-                                        cuda.ordinal, cuda.compute_major, cuda.compute_minor,
-                                        device.machine.multiprocessors)) +
-         labelled("", fmt::format("{} memory, {} L2, driver {}, CUDA runtime {}",
-                                  format_bytes(cuda.memory_bytes), format_bytes(cuda.l2_bytes),
-                                  cuda.driver, cuda.runtime));
+  facts.add("device",
+            fmt::format("{} (cuda:{}), compute capability {}.{}, {} SMs", name, cuda.ordinal,
+                        cuda.compute_major, cuda.compute_minor, device.machine.multiprocessors));
+  facts.add("", fmt::format("{} memory, {} L2, driver {}, CUDA runtime {}",
+                            format_bytes(cuda.memory_bytes), format_bytes(cuda.l2_bytes),
+                            cuda.driver, cuda.runtime));
 }
 
-std::string format_input(const InputInfo& input) {
-  const std::string seed = input.seed ? fmt::format(", seed {}", *input.seed) : "";
-  return labelled(
-      "input", fmt::format("{} {} ({}), {}{}", with_separators(input.n),
-                           input.n == 1 ? "value" : "values", format_bytes(input.n * sizeof(float)),
-                           shorten(printable(input.source), kSourceWidth), seed));
+// What was so before the run and what was after it; one of them where they are the same, or where
+// the other is not known.
+std::string change(const std::string& before, const std::string& after) {
+  if (before.empty() || after.empty() || before == after) return before.empty() ? after : before;
+  return before + " -> " + after;
 }
 
-std::string format_reference(const Reference& reference) {
-  return labelled("reference", fmt::format("{} ({}), A = sum|x| = {}", shortest(reference.sum),
-                                           reference.method, shortest(reference.abs_sum)));
+std::string throttling(const MachineState& state) {
+  if (!state.throttle_reasons) return "";
+  if (state.throttle_reasons->empty()) return "not throttled";
+  std::vector<std::string> reasons;
+  for (const std::string& reason : *state.throttle_reasons) reasons.push_back(printable(reason));
+  return "throttled: " + join(reasons, " + ");
 }
 
-std::string format_copy(const CopyCeiling& copy, const DeviceInfo& device) {
-  const double bandwidth = copy_bandwidth(copy);
-  std::string lines =
-      labelled("copy", fmt::format("{:.1f} GB/s read + written ({} copied; 1 GB = 1e9 bytes)",
-                                   bandwidth / 1e9, format_bytes(copy.bytes)));
-  if (device.cuda && device.cuda->theoretical_bandwidth > 0) {
-    const double theoretical = device.cuda->theoretical_bandwidth;
-    lines += labelled("", fmt::format("{:.1f}% of the theoretical {:.1f} GB/s",
-                                      bandwidth / theoretical * 100, theoretical / 1e9));
+void add_state(Facts& facts, const Report& report) {
+  const MachineState before = report.state_before.value_or(MachineState{});
+  const MachineState after = report.state_after.value_or(MachineState{});
+  std::vector<std::string> parts;
+  auto add = [&](std::string_view name, std::optional<double> MachineState::*field, double scale,
+                 std::string_view unit) {
+    auto text = [&](const std::optional<double>& value) {
+      return value ? fmt::format("{:.0f}", *value / scale) : "";
+    };
+    const std::string values = change(text(before.*field), text(after.*field));
+    if (!values.empty()) parts.push_back(fmt::format("{}{} {}", name, values, unit));
+  };
+  add("SM ", &MachineState::sm_clock, 1e6, "MHz");
+  add("memory ", &MachineState::memory_clock, 1e6, "MHz");
+  add("", &MachineState::power, 1, "W");
+  add("", &MachineState::temperature, 1, "C");
+  if (const std::string reasons = change(throttling(before), throttling(after)); !reasons.empty()) {
+    parts.push_back(reasons);
   }
-  return lines;
+  if (parts.empty()) return;
+  const std::string text = join(parts, ", ");
+  const bool changed = text.find("->") != std::string::npos;
+  facts.add("state", text + (changed ? " (before -> after)" : ""));
+  if (clocks_moved(report)) {
+    facts.add("", "A clock moved during the run: not all stages were timed at the same speed.");
+  }
 }
+
+void add_input(Facts& facts, const Report& report) {
+  const InputInfo& input = report.input;
+  const std::string bytes = format_bytes(input.n * sizeof(float));
+  const std::string seed = input.seed ? fmt::format(", seed {}", *input.seed) : "";
+  facts.add("input", fmt::format("{} {} ({}), {}{}", with_separators(input.n),
+                                 input.n == 1 ? "value" : "values", bytes,
+                                 shorten(printable(input.source), kSourceWidth), seed));
+  if (!report.device.cuda || report.device.cuda->l2_bytes == 0) return;
+  const std::size_t l2 = report.device.cuda->l2_bytes;
+  const bool fits = input.n * sizeof(float) <= l2;
+  const bool warm = report.cache == CacheMode::warm;
+  facts.add("",
+            fmt::format("{} into the {} of L2{}", fits ? "fits" : "does not fit", format_bytes(l2),
+                        warm && fits ? ": a run may find all of it there"
+                        : warm       ? ": a run reads at least a part of it from memory"
+                        : fits       ? ", but every run begins with other data there"
+                                     : ": every run reads all of it from memory"));
+}
+
+void add_cache(Facts& facts, const Report& report) {
+  if (report.cache == CacheMode::cold || !report.device.cuda) return;
+  facts.add(
+      "cache",
+      "warm: a run finds in L2 what the run before left there, and may be faster than memory");
+}
+
+std::string share_of_theoretical(double bandwidth, double theoretical) {
+  return fmt::format("{:.1f}% of the theoretical {:.1f} GB/s", bandwidth / theoretical * 100,
+                     theoretical / 1e9);
+}
+
+void add_ceilings(Facts& facts, const Report& report) {
+  const double theoretical = report.device.cuda ? report.device.cuda->theoretical_bandwidth : 0;
+  if (report.copy) {
+    const double bandwidth = copy_bandwidth(*report.copy);
+    facts.add("copy", fmt::format("{:.1f} GB/s read + written ({} copied; 1 GB = 1e9 bytes)",
+                                  bandwidth / 1e9, format_bytes(report.copy->bytes)));
+    if (theoretical > 0) facts.add("", share_of_theoretical(bandwidth, theoretical));
+  }
+  if (report.read) {
+    const double bandwidth = read_bandwidth(*report.read);
+    // Of one value it is a thousandth of a GB/s.
+    const int decimals = std::min(decimals_for(bandwidth / 1e9, 3), 4);
+    facts.add("read", fmt::format("{:.{}f} GB/s read ({}; {})", bandwidth / 1e9, decimals,
+                                  format_bytes(report.read->bytes), report.read->shape));
+    if (theoretical > 0) facts.add("", share_of_theoretical(bandwidth, theoretical));
+    if (ceiling_not_tight(report)) {
+      facts.add("", "A stage was faster by more than the noise: this ceiling is not tight.");
+    }
+  }
+}
+
+void add_floor(Facts& facts, const Report& report) {
+  if (!report.floor) return;
+  double fastest = std::numeric_limits<double>::infinity();
+  for (const StageResult& result : report.stages) {
+    if (result.time) fastest = std::min(fastest, result.time->median);
+  }
+  const double floor = report.floor->median;
+  facts.add("floor",
+            fmt::format("{:.2f} us for an empty launch{}", floor * 1e6,
+                        std::isinf(fastest) ? ""
+                                            : fmt::format(": {:.1f}% of the fastest stage's time",
+                                                          floor / fastest * 100)));
+  if (const std::optional<Index> n = streaming_overtakes_floor(report)) {
+    facts.add("", fmt::format("Reading the values takes longer than that from about n = {} on.",
+                              roughly(*n)));
+  }
+}
+
+// --- Stages ---
 
 std::vector<Column> verification_columns(const Report& report) {
   return {column("rel error", report,
@@ -263,12 +417,22 @@ std::vector<Column> verification_columns(const Report& report) {
               Align::left)};
 }
 
+// Numbers of the stages whose sampling ended at its time-out.
+std::vector<std::string> unstable_stages(const Report& report) {
+  std::vector<std::string> numbers;
+  for (const StageResult& result : report.stages) {
+    if (result.time && !result.time->stable) numbers.push_back(shortest(result.stage->number));
+  }
+  return numbers;
+}
+
 std::vector<Column> time_columns(const Report& report) {
   using Value = std::optional<double>;
   auto median = [](const StageResult& r) { return r.time ? Value(r.time->median) : Value(); };
   auto bandwidth = [&](const StageResult& r) {
     return r.time ? Value(read_bandwidth(report.input.n, r.time->median)) : Value();
   };
+  const bool all_stable = unstable_stages(report).empty();
   const auto first =
       std::ranges::find(report.stages, 1, [](const StageResult& r) { return r.stage->number; });
   const Value first_time = first != report.stages.end() ? median(*first) : Value();
@@ -279,8 +443,12 @@ std::vector<Column> time_columns(const Report& report) {
       real_column("ms", report, 4, 5,
                   [&](const StageResult& r) { return r.time ? Value(*median(r) * 1e3) : Value(); }),
       column("iqr %", report,
-             [](const StageResult& r) -> std::string {
-               return r.time ? fmt::format("{:.1f}", r.time->iqr / r.time->median * 100) : "-";
+             [&](const StageResult& r) -> std::string {
+               if (!r.time) return all_stable ? "-" : "- ";
+               return fmt::format("{:.1f}{}", r.time->iqr / r.time->median * 100,
+                                  !r.time->stable ? "~"
+                                  : all_stable    ? ""
+                                                  : " ");
              }),
       real_column(
           "GB/s", report, 3, 4,
@@ -289,6 +457,12 @@ std::vector<Column> time_columns(const Report& report) {
                   [&](const StageResult& r) {
                     return r.time && report.copy
                                ? Value(*bandwidth(r) / copy_bandwidth(*report.copy) * 100)
+                               : Value();
+                  }),
+      real_column("% read", report, 2, 3,
+                  [&](const StageResult& r) {
+                    return r.time && report.read
+                               ? Value(*bandwidth(r) / read_bandwidth(*report.read) * 100)
                                : Value();
                   }),
       real_column(
@@ -306,93 +480,116 @@ std::vector<Column> tree_columns(const Report& report) {
           column("depth h", report, [](const StageResult& r) { return shortest(r.depth); })};
 }
 
-std::string format_stage_table(const Report& report) {
-  std::vector<Column> columns = {number_column(report), name_column(report)};
-  std::ranges::move(report.device.cuda ? time_columns(report) : tree_columns(report),
-                    std::back_inserter(columns));
-  std::ranges::move(verification_columns(report), std::back_inserter(columns));
-  return format_table(std::move(columns));
-}
-
-std::string format_legend(const Report& report) {
-  std::string legend;
+// How the times were sampled, for the columns that the table has.
+std::string format_time_legend(const Report& report, const std::vector<Column>& columns,
+                               std::size_t width) {
   std::size_t samples = std::numeric_limits<std::size_t>::max();
+  std::size_t discarded = 0;
   bool beyond_copy = false;
   for (const StageResult& result : report.stages) {
     if (!result.time) continue;
     samples = std::min(samples, result.time->samples);
+    discarded += result.time->discarded;
     const double bandwidth = read_bandwidth(report.input.n, result.time->median);
     beyond_copy = beyond_copy || (report.copy && bandwidth > copy_bandwidth(*report.copy));
-    legend = fmt::format(
-        "ms: median of {} or more runs from a cold cache; iqr %: their spread; step: vs the row "
-        "above\n",
-        samples);
   }
-  if (beyond_copy) {
-    legend += "% copy: a stage only reads and can be faster than a copy, which also writes\n";
+  if (samples == std::numeric_limits<std::size_t>::max()) return "";
+  const bool spread = has(columns, "iqr %");
+  std::string text =
+      fmt::format("ms: median of {} or more runs from a {} cache", samples, to_word(report.cache));
+  if (spread) text += "; iqr %: their spread";
+  if (has(columns, "step")) text += "; step: vs the row above";
+  std::string legend = wrap("", text, width);
+  if (const std::vector<std::string> unstable = unstable_stages(report); !unstable.empty()) {
+    legend += wrap(spread ? "~: "
+                          : fmt::format("{} {}: ", unstable.size() == 1 ? "stage" : "stages",
+                                        join(unstable, ", ")),
+                   "sampling ended at its time-out, before the median was stable", width);
   }
-  return legend +
-         "% bound: the error as a share of gamma(h) A, the bound of the stage's own tree\n";
+  if (discarded > 0) {
+    legend += wrap("",
+                   fmt::format("discarded: {} more {}, which had host time inside", discarded,
+                               discarded == 1 ? "run" : "runs"),
+                   width);
+  }
+  if (beyond_copy && has(columns, "% copy")) {
+    legend += wrap(
+        "% copy: ", "a stage only reads and can be faster than a copy, which also writes", width);
+  }
+  return legend;
 }
 
-std::string format_notes(const Report& report) {
+std::string format_legend(const Report& report, const std::vector<Column>& columns,
+                          std::size_t width) {
+  std::string legend = format_time_legend(report, columns, width);
+  if (has(columns, "% bound")) {
+    legend +=
+        wrap("% bound: ", "the error as a share of gamma(h) A, the bound of the stage's own tree",
+             width);
+  }
+  return legend;
+}
+
+std::string format_notes(const Report& report, std::size_t width) {
   std::string notes;
   for (const StageResult& result : report.stages) {
     if (result.verification.note.empty()) continue;
     notes += wrap(fmt::format("{} {}: ", result.stage->number, shorten(result.stage->name, 40)),
-                  printable(result.verification.note));
+                  printable(result.verification.note), width);
   }
   return notes;
 }
 
-std::string format_probe_table(const Report& report) {
-  return format_table(
-      {number_column(report), name_column(report),
-       column(
-           "class", report,
-           [](const StageResult& r) { return std::string(to_word(r.probe.claimed)); }, Align::left),
-       column("repeats", report, [](const StageResult& r) { return shortest(r.probe.repeats); }),
-       column("distinct", report, [](const StageResult& r) { return shortest(r.probe.distinct); }),
-       column("min", report,
-              [](const StageResult& r) -> std::string {
-                return r.probe.repeats > 0 ? nine_digits(r.probe.min) : "-";
-              }),
-       column("max", report,
-              [](const StageResult& r) -> std::string {
-                return r.probe.repeats > 0 ? nine_digits(r.probe.max) : "-";
-              }),
-       column(
-           "claim", report,
-           [](const StageResult& r) { return std::string(to_word(r.probe.outcome)); },
-           Align::left)});
+std::vector<Column> probe_columns(const Report& report) {
+  return {
+      number_column(report),
+      name_column(report),
+      column(
+          "class", report,
+          [](const StageResult& r) { return std::string(to_word(r.probe.claimed)); }, Align::left),
+      column("repeats", report, [](const StageResult& r) { return shortest(r.probe.repeats); }),
+      column("distinct", report, [](const StageResult& r) { return shortest(r.probe.distinct); }),
+      column("min", report,
+             [](const StageResult& r) -> std::string {
+               return r.probe.repeats > 0 ? nine_digits(r.probe.min) : "-";
+             }),
+      column("max", report,
+             [](const StageResult& r) -> std::string {
+               return r.probe.repeats > 0 ? nine_digits(r.probe.max) : "-";
+             }),
+      column(
+          "claim", report,
+          [](const StageResult& r) { return std::string(to_word(r.probe.outcome)); }, Align::left)};
 }
+
+// --- The verdict ---
 
 std::string failure(const StageResult& result) {
   const bool check = result.verification.verdict == Verdict::failed;
   const bool claim = result.probe.outcome == Probe::Outcome::refuted;
-  return fmt::format("{} ({})", shorten(result.stage->name, 40),
+  return fmt::format("{} ({})", shorten(result.stage->name, kStageNameWidth),
                      check && claim ? "check, determinism"
                      : check        ? "check"
                                     : "determinism");
 }
 
-std::string failed_verdict(const std::vector<std::string>& failures, std::size_t stages) {
-  std::string line = fmt::format("FAILED: {} of {} stages: ", failures.size(), stages);
+// Names as many of `failures` as fit on the line.
+std::string failed_verdict(std::string line, const std::vector<std::string>& failures,
+                           std::size_t stages, std::size_t width) {
+  line += fmt::format("FAILED: {} of {} stages: ", failures.size(), stages);
   for (std::size_t i = 0; i < failures.size(); ++i) {
     const std::size_t left = failures.size() - i;
     const std::string rest = left > 1 ? fmt::format(", and {} more", left - 1) : "";
-    if (i > 0 && line.size() + 2 + failures[i].size() + rest.size() > kWidth) {
-      return line + fmt::format(", and {} more\n", left);
+    if (i > 0 && line.size() + 2 + failures[i].size() + rest.size() > width) {
+      return line + fmt::format(", and {} more", left);
     }
     if (i > 0) line += ", ";
     line += failures[i];
   }
-  return line + "\n";
+  return line;
 }
 
-}  // namespace
-
-std::string format_verdict(const Report& report) {
+std::string plain_verdict(const Report& report, std::size_t width) {
   std::vector<std::string> failures;
   std::size_t within = 0;
   std::size_t skipped = 0;
@@ -403,34 +600,75 @@ std::string format_verdict(const Report& report) {
     if (result.verification.verdict == Verdict::skipped) ++skipped;
     if (result.probe.outcome != Probe::Outcome::untested) tested = true;
   }
-  if (!failures.empty()) return failed_verdict(failures, report.stages.size());
-  return fmt::format("PASSED: {} of {} stages within their bounds{}, {}\n", within,
-                     report.stages.size(), skipped > 0 ? fmt::format(", {} skipped", skipped) : "",
+  if (!failures.empty()) {
+    return failed_verdict(report.incomplete ? "INCOMPLETE, " : "", failures, report.stages.size(),
+                          width);
+  }
+  if (report.incomplete && report.stages.empty()) {
+    return "INCOMPLETE: interrupted before any stage was done";
+  }
+  return fmt::format("{}: {} of {} stages{} within their bounds{}, {}",
+                     report.incomplete ? "INCOMPLETE" : "PASSED", within, report.stages.size(),
+                     report.incomplete ? " so far" : "",
+                     skipped > 0 ? fmt::format(", {} skipped", skipped) : "",
                      tested ? "no determinism claim refuted" : "determinism not tested");
 }
 
-std::string format_report(const Report& report) {
-  std::string text = format_device(report.device);
-  text += format_input(report.input);
-  text += labelled("block", fmt::format("{} threads", report.block));
-  text += format_reference(report.reference);
-  if (report.copy) text += format_copy(*report.copy, report.device);
-  text += fmt::format("\n{}\n{}", format_stage_table(report), format_legend(report));
-  if (const std::string notes = format_notes(report); !notes.empty()) text += '\n' + notes;
-  text += fmt::format("\nDeterminism over repeated runs, by bit patterns:\n{}\n{}",
-                      format_probe_table(report), format_verdict(report));
+}  // namespace
+
+std::vector<Column> stage_columns(const Report& report) {
+  std::vector<Column> columns = {number_column(report), name_column(report)};
+  std::ranges::move(report.device.cuda ? time_columns(report) : tree_columns(report),
+                    std::back_inserter(columns));
+  std::ranges::move(verification_columns(report), std::back_inserter(columns));
+  return columns;
+}
+
+std::string format_verdict(const Report& report, const TextStyle& style) {
+  std::string text = wrap("", plain_verdict(report, width_of(style)), width_of(style));
+  if (!style.color) return text;
+  for (const std::string_view word : {"PASSED", "FAILED"}) {
+    const std::size_t at = text.find(fmt::format("{}: ", word));
+    if (at != std::string::npos) return text.replace(at, word.size(), paint(word));
+  }
   return text;
 }
 
-std::string format_stages(std::span<const Stage> stages) {
+std::string format_report(const Report& report, const TextStyle& style) {
+  const std::size_t width = width_of(style);
+  Facts facts(style);
+  add_device(facts, report.device);
+  add_state(facts, report);
+  add_input(facts, report);
+  add_cache(facts, report);
+  facts.add("block", fmt::format("{} threads", report.block));
+  facts.add("reference", fmt::format("{} ({}), A = sum|x| = {}", shortest(report.reference.sum),
+                                     report.reference.method, shortest(report.reference.abs_sum)));
+  add_ceilings(facts, report);
+  add_floor(facts, report);
+  std::string text = facts.lines() + '\n';
+  if (!report.stages.empty()) {
+    const std::vector<Column> columns = fit(stage_columns(report), width);
+    text += fmt::format("{}\n{}\n", format_table(columns, style),
+                        format_legend(report, columns, width));
+    if (const std::string notes = format_notes(report, width); !notes.empty()) text += notes + '\n';
+    text += fmt::format("Determinism over repeated runs, by bit patterns:\n{}\n",
+                        format_table(fit(probe_columns(report), width), style));
+  }
+  return text + format_verdict(report, style);
+}
+
+std::string format_stages(std::span<const Stage> stages, const TextStyle& style) {
+  const std::size_t width = width_of(style);
   std::size_t name_width = 0;
   for (const Stage& stage : stages) name_width = std::max(name_width, stage.name.size());
   std::string text;
   for (const Stage& stage : stages) {
-    text += wrap(fmt::format("{:>2}  ", stage.number),
-                 fmt::format("{:<{}}  {}", stage.name, name_width, to_word(stage.determinism)));
-    text += wrap("      idea:    ", stage.idea);
-    if (!stage.removes.empty()) text += wrap("      removes: ", stage.removes);
+    text +=
+        wrap(fmt::format("{:>2}  ", stage.number),
+             fmt::format("{:<{}}  {}", stage.name, name_width, to_word(stage.determinism)), width);
+    text += wrap("      idea:    ", stage.idea, width);
+    if (!stage.removes.empty()) text += wrap("      removes: ", stage.removes, width);
   }
   return text;
 }

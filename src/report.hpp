@@ -3,22 +3,40 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "reduce_ladder/results.hpp"
 
 namespace reduce_ladder {
 
-// Device, input, reference, copy ceiling, a row a stage, the probe, the verdict; lines of at most
-// 100 characters, ending in a newline.
-std::string format_report(const Report& report);
+// How text is laid out. `width` is in characters; less than 64 is taken as 64.
+struct TextStyle {
+  unsigned width = 100;
+  bool color = false;  // PASSED, FAILED and SKIPPED, by the terminal's own green, red and yellow
+};
 
-// The one-line verdict alone.
-std::string format_verdict(const Report& report);
+// Device, its state, input, reference, ceilings and floor, a row a stage, the probe, the verdict;
+// lines of at most `style.width` characters, ending in a newline. Where the table would be wider,
+// it has fewer columns.
+std::string format_report(const Report& report, const TextStyle& style = {});
+
+// The verdict alone.
+std::string format_verdict(const Report& report, const TextStyle& style = {});
 
 // What --list prints: each stage with its idea, the cost it removes and its determinism class.
-std::string format_stages(std::span<const Stage> stages);
+std::string format_stages(std::span<const Stage> stages, const TextStyle& style = {});
 
-// The report by the schema "reduce-ladder/1" (see the README), indented, ending in a newline.
+// A column of the table of stages: a cell a stage, "-" where there is nothing to say.
+struct Column {
+  std::string header;
+  std::vector<std::string> cells;
+  bool left_aligned = false;
+};
+
+// All columns of the table of stages; a "~" after the spread marks a median that was not stable.
+std::vector<Column> stage_columns(const Report& report);
+
+// The report by the schema "reduce-ladder/1" (report.schema.json), indented, ending in a newline.
 std::string to_json(const Report& report);
 
 }  // namespace reduce_ladder

@@ -1,6 +1,7 @@
 #include "statistics.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace reduce_ladder {
 
@@ -12,12 +13,21 @@ double quantile(std::span<const double> sorted, double q) {
   return sorted[below] + fraction * (sorted[above] - sorted[below]);
 }
 
+double noise(std::vector<double> seconds) {
+  std::ranges::sort(seconds);
+  const double iqr = quantile(seconds, 0.75) - quantile(seconds, 0.25);
+  return 1.57 * iqr / (std::sqrt(static_cast<double>(seconds.size())) * quantile(seconds, 0.5));
+}
+
 Summary summarize(Samples samples) {
-  std::ranges::sort(samples);
-  return {.median = quantile(samples, 0.5),
-          .min = samples.front(),
-          .iqr = quantile(samples, 0.75) - quantile(samples, 0.25),
-          .samples = samples.size()};
+  std::vector<double>& seconds = samples.seconds;
+  std::ranges::sort(seconds);
+  return {.median = quantile(seconds, 0.5),
+          .min = seconds.front(),
+          .iqr = quantile(seconds, 0.75) - quantile(seconds, 0.25),
+          .samples = seconds.size(),
+          .discarded = samples.discarded,
+          .stable = samples.stable};
 }
 
 }  // namespace reduce_ladder

@@ -11,7 +11,11 @@ namespace reduce_ladder {
 // order statistics (Hyndman and Fan 1996, type 7: NumPy's default).
 double quantile(std::span<const double> sorted, double q);
 
-// Median, minimum and interquartile range. `samples` must not be empty.
+// Half the width of a 95% confidence interval of the median, relative to the median:
+// 1.57 IQR / (sqrt(samples) median) (McGill, Tukey, Larsen 1978). `seconds` must not be empty.
+double noise(std::vector<double> seconds);
+
+// Median, minimum and interquartile range. There must be at least one sample.
 Summary summarize(Samples samples);
 
 }  // namespace reduce_ladder

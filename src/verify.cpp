@@ -18,43 +18,56 @@ constexpr double kSmallestNormal = 0x1p-126;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-// Data whose sum is NaN or infinite has no rounding to allow for: IEEE arithmetic gives the same
-// answer in any order.
-Verification judge_special(float result, double sum) {
-  if (std::isnan(sum)) {
-    if (std::isnan(result)) return {Verdict::passed, 0, 0, ""};
-    return {Verdict::failed, kNan, 0,
-            fmt::format("the result is {} although the data's sum is NaN", result)};
+// Can rounding and an unlucky order alone take partial sums of h additions out of float32's range?
+// They are at most (1 + u)^h <= exp(h u) times the sum of all terms of one sign.
+struct Overflow {
+  bool above = false;
+  bool below = false;
+};
+
+Overflow possible_overflow(const Reference& reference, Index depth) {
+  if (depth == 0) return {};
+  const double growth = std::exp(static_cast<double>(depth) * kUnitRoundoff);
+  constexpr double kLimit = std::numeric_limits<float>::max();
+  const auto reaches_limit = [growth](double terms) { return terms * growth >= kLimit; };
+  if (std::isfinite(reference.abs_sum)) {
+    return {reaches_limit((reference.abs_sum + reference.sum) / 2),
+            reaches_limit((reference.abs_sum - reference.sum) / 2)};
   }
-  if (result == sum) return {Verdict::passed, 0, 0, ""};
-  if (std::isnan(result)) {
-    return {Verdict::failed, kNan, 0,
-            fmt::format("the result is NaN although the data's sum is {}", sum)};
-  }
-  return {Verdict::failed, kInfinity, 0,
-          fmt::format("the result is {} although the data's sum is {}", result, sum)};
+  return {reaches_limit(reference.finite_above), reaches_limit(-reference.finite_below)};
 }
 
-// Can rounding and an unlucky order alone explain a result that is not finite? A partial sum of h
-// additions is at most (1 + u)^h <= exp(h u) times the sum of its positive terms, and likewise
-// below zero; only both overflows together make a NaN (inf - inf).
+constexpr const char* kOverflowNote = "overflow: partial sums can exceed float32's range";
+
+// Data whose sum is NaN or infinite: there is no rounding to allow for, but finite terms that
+// overflow to the other infinity make a NaN.
+Verification judge_special(float result, const Reference& reference, Index depth) {
+  const double sum = reference.sum;
+  if (std::isnan(sum) ? std::isnan(result) : result == sum) return {Verdict::passed, 0, 0, ""};
+  const Overflow overflow = possible_overflow(reference, depth);
+  if (std::isnan(result) && (sum > 0 ? overflow.below : overflow.above)) {
+    return {Verdict::skipped, kNan, 0, kOverflowNote};
+  }
+  double error = kInfinity;
+  if (std::isnan(result) || std::isnan(sum)) error = kNan;
+  return {Verdict::failed, error, 0,
+          fmt::format("the result is {} although the data's sum is {}",
+                      std::isnan(result) ? "NaN" : fmt::format("{}", result),
+                      std::isnan(sum) ? "NaN" : fmt::format("{}", sum))};
+}
+
+// Only both overflows together make a NaN (inf - inf).
 bool overflow_explains(float result, const Reference& reference, Index depth) {
-  if (depth == 0) return false;
-  const double growth = std::exp(static_cast<double>(depth) * kUnitRoundoff);
-  auto reaches_limit = [&](double terms) {
-    return terms * growth >= std::numeric_limits<float>::max();
-  };
-  const bool above = reaches_limit((reference.abs_sum + reference.sum) / 2);
-  const bool below = reaches_limit((reference.abs_sum - reference.sum) / 2);
-  if (std::isnan(result)) return above && below;
-  return result > 0 ? above : below;
+  const Overflow overflow = possible_overflow(reference, depth);
+  if (std::isnan(result)) return overflow.above && overflow.below;
+  return result > 0 ? overflow.above : overflow.below;
 }
 
 Verification judge(float result, const Reference& reference, Index depth, Index flushes) {
-  if (!std::isfinite(reference.sum)) return judge_special(result, reference.sum);
+  if (!std::isfinite(reference.sum)) return judge_special(result, reference, depth);
 
-  // All zeros sum to zero exactly, however deep the tree.
-  // Each addition that flushes can lose an operand and a result.
+  // All zeros sum to zero exactly, however deep the tree. An addition that flushes can lose an
+  // operand and a result.
   const double bound =
       reference.abs_sum == 0
           ? 0
@@ -62,7 +75,7 @@ Verification judge(float result, const Reference& reference, Index depth, Index 
   const double error = std::isnan(result) ? kNan : std::fabs(result - reference.sum);
   if (!std::isfinite(result)) {
     if (overflow_explains(result, reference, depth)) {
-      return {Verdict::skipped, error, bound, "overflow: partial sums can exceed float32's range"};
+      return {Verdict::skipped, error, bound, kOverflowNote};
     }
     return {Verdict::failed, error, bound,
             std::isnan(result)

@@ -45,4 +45,8 @@ constexpr std::string_view to_word(Probe::Outcome outcome) {
   return "untested";
 }
 
+constexpr std::string_view to_word(CacheMode cache) {
+  return cache == CacheMode::cold ? "cold" : "warm";
+}
+
 }  // namespace reduce_ladder

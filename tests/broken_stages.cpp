@@ -1,4 +1,6 @@
 // Stages that are wrong on purpose, in the place of the ladder. The command over them has to fail.
+// The linker takes stages_simulated() from here, and so leaves kernels/ladder_sim.cpp in its
+// library.
 #include <atomic>
 #include <cmath>
 

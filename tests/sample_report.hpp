@@ -2,6 +2,8 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "reduce_ladder/results.hpp"
 
@@ -53,7 +55,8 @@ inline Report simulated_report() {
   return report;
 }
 
-// The same on a GPU: 0.2048, 0.032 and 0.02048 ms, and a copy at 4194.304 GB/s.
+// The same on a GPU: 0.2048, 0.032 and 0.02048 ms, a copy at 4194.304 GB/s, reads at 4096 GB/s, a
+// floor of 2.5 us, and clocks that stood still.
 inline Report timed_report() {
   Report report = simulated_report();
   report.device = {.kind = DeviceKind::cuda,
@@ -68,6 +71,18 @@ inline Report timed_report() {
                                     .driver = "580.95.05",
                                     .runtime = "13.0"}};
   report.copy = CopyCeiling{std::size_t{64} << 20, {32e-6, 31e-6, 1e-6, 50}};
+  report.read = ReadCeiling{std::size_t{64} << 20,
+                            "float4 x 4, 256 threads x 8 blocks per SM",
+                            {16.384e-6, 16e-6, 0.1e-6, 50}};
+  report.floor = Summary{2.5e-6, 2.4e-6, 0.05e-6, 50};
+  report.state_before = MachineState{.sm_clock = 1980e6,
+                                     .memory_clock = 3201e6,
+                                     .power = 118.4,
+                                     .temperature = 38,
+                                     .throttle_reasons = std::vector<std::string>{}};
+  report.state_after = report.state_before;
+  report.state_after->power = 310.2;
+  report.state_after->temperature = 45;
   report.stages[0].time = Summary{204.8e-6, 200e-6, 2.048e-6, 60};
   report.stages[1].time = Summary{32e-6, 31e-6, 0.16e-6, 50};
   report.stages[2].time = Summary{20.48e-6, 20e-6, 0.2048e-6, 55};

@@ -3,9 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
@@ -216,6 +219,104 @@ TEST(Command, FindsAnUnwritableOutputOnlyAfterTheRun) {
   expect_refusal(ladder({"--device", "sim", "--n", "2^30", "--json", "/tmp"}), 2, {"/tmp"});
 }
 
+TEST(Command, OverwritesItsInput) {
+  const std::string path = temporary_path("data.f32");
+  const std::string link = temporary_path("link.json");
+  std::ofstream(path) << std::string(16, '\0');
+  unlink(link.c_str());
+  ASSERT_EQ(symlink(path.c_str(), link.c_str()), 0);
+  for (const std::string& target : {path, link}) {
+    expect_refusal(ladder({"--device", "sim", "--input", path, "--json", target}), 2, {target});
+  }
+  EXPECT_EQ(testing::read_whole(path), std::string(16, '\0'));
+  unlink(link.c_str());
+  unlink(path.c_str());
+}
+
+TEST(Command, LosesAReportThatOthersAskForToo) {
+  const std::string csv = temporary_path("report.csv");
+  const std::string markdown = temporary_path("report.md");
+  const Outcome outcome = ladder({"--device", "sim", "--n", "100", "--json", "-", "--csv", csv,
+                                  "--markdown", markdown, "--quiet"});
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_TRUE(json::accept(outcome.out));
+  EXPECT_EQ(lines(testing::read_whole(csv)), stages_simulated().size() + 1);
+  EXPECT_THAT(testing::read_whole(markdown), HasSubstr("| warp-shuffle "));
+  unlink(csv.c_str());
+  unlink(markdown.c_str());
+  expect_refusal(ladder({"--json", "-", "--csv", "-"}), 2, {"--json", "--csv"});
+}
+
+TEST(Command, ColoursWhatIsNoTerminal) {
+  const Outcome plain = ladder({"--device", "sim", "--n", "100"});
+  EXPECT_THAT(plain.out, Not(HasSubstr("\x1b")));
+  const Outcome coloured = ladder({"--device", "sim", "--n", "100", "--color", "always"});
+  EXPECT_THAT(coloured.out, HasSubstr("\x1b"));
+}
+
+TEST(Command, LosesWhatWasDoneWhenInterrupted) {
+  const std::string path = temporary_path("partial.json");
+  const std::string command = REDUCE_LADDER_COMMAND;
+  const pid_t child = fork();
+  if (child == 0) {
+    const int null = open("/dev/null", O_WRONLY);
+    dup2(null, STDOUT_FILENO);
+    // Far more than a second's work on any device that is not a GPU.
+    execl(command.c_str(), command.c_str(), "--device", "sim", "--n", "16M", "--stages", "8,1-7",
+          "--json", path.c_str(), nullptr);
+    _exit(127);
+  }
+  sleep(2);
+  kill(child, SIGINT);
+  int status = 0;
+  waitpid(child, &status, 0);
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 130);
+  const json report = json::parse(testing::read_whole(path));
+  EXPECT_EQ(report["incomplete"], true);
+  EXPECT_LT(report["stages"].size(), 8U);
+  unlink(path.c_str());
+}
+
+TEST(Command, TakesAReaderThatGoesAwayForAnError) {
+  int ends[2] = {};
+  ASSERT_EQ(pipe(ends), 0);
+  close(ends[0]);
+  const pid_t child = fork();
+  if (child == 0) {
+    dup2(ends[1], STDOUT_FILENO);
+    execl(REDUCE_LADDER_COMMAND, REDUCE_LADDER_COMMAND, "--device", "sim", "--n", "100", nullptr);
+    _exit(127);
+  }
+  close(ends[1]);
+  int status = 0;
+  waitpid(child, &status, 0);
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+TEST(Command, ComparesWhatHasNoTimes) {
+  const std::string path = temporary_path("sim.json");
+  ASSERT_EQ(ladder({"--device", "sim", "--n", "100", "--json", path, "--quiet"}).status, 0);
+  expect_refusal(ladder({"compare", path, path}), 2, {path});
+  expect_refusal(ladder({"compare", path, "/nowhere.json"}), 2, {"/nowhere.json"});
+  unlink(path.c_str());
+}
+
+TEST(Command, FindsNoSlowdownOrTooManyBetweenReports) {
+  const std::string base = std::string(REDUCE_LADDER_RESULTS) + "/nvidia-h200.json";
+  EXPECT_EQ(ladder({"compare", base, base}).status, 0);
+  json slower = json::parse(testing::read_whole(base));
+  slower["stages"][3]["time_s"]["median"] =
+      slower["stages"][3]["time_s"]["median"].get<double>() * 1.5;
+  const std::string path = temporary_path("slower.json");
+  std::ofstream(path) << slower;
+  const Outcome outcome = ladder({"compare", base, path});
+  EXPECT_EQ(outcome.status, 5) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("slower"));
+  unlink(path.c_str());
+}
+
 TEST(Command, TakesAFullDiskForSuccess) {
   const Outcome outcome =
       run_command(REDUCE_LADDER_COMMAND, {"--device", "sim", "--n", "100"}, "/dev/full");
@@ -224,7 +325,9 @@ TEST(Command, TakesAFullDiskForSuccess) {
 }
 
 TEST(Command, RunsOutOfMemoryWithoutSayingSo) {
-  expect_refusal(ladder({"--device", "sim", "--n", "2^40"}), 4, {"memory"});
+  expect_refusal(ladder({"--device", "sim", "--n", "2^40", "--block", "1024"}), 4, {"memory"});
+  // Past the grid of the small tiles, which is found before any memory is asked for.
+  expect_refusal(ladder({"--device", "sim", "--n", "2^40", "--block", "32"}), 2, {"2147483647"});
 }
 
 TEST(Command, Failure20_FailedCheckExitsWithZero) {
@@ -242,7 +345,7 @@ TEST(Command, Failure24_BarrierThatSomeThreadsNeverReachHangs) {
   const Outcome outcome =
       broken({"--device", "sim", "--n", "64", "--block", "64", "--stages", "4"});
   EXPECT_EQ(outcome.status, 1);
-  EXPECT_THAT(outcome.out, HasSubstr("thread"));
+  EXPECT_THAT(outcome.out, HasSubstr("is reached by threads 0; never by"));
 }
 
 TEST(Command, HasNoHelpOrVersion) {

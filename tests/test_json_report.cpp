@@ -26,12 +26,15 @@ std::vector<std::string> keys_of(const Json& json) {
 TEST(JsonReport, TopLevelFollowsTheSchema) {
   const Json json = json_of(timed_report());
   EXPECT_EQ(keys_of(json),
-            (std::vector<std::string>{"schema", "tool", "date", "device", "block", "input",
-                                      "reference", "ceilings", "stages", "verdict"}));
+            (std::vector<std::string>{"schema", "tool", "date", "device", "state", "clocks_moved",
+                                      "block", "cache", "input", "reference", "ceilings", "floor_s",
+                                      "stages", "incomplete", "verdict"}));
   EXPECT_EQ(json["schema"], "reduce-ladder/1");
   EXPECT_EQ(json["tool"], Json({{"name", "reduce-ladder"}, {"version", REDUCE_LADDER_VERSION}}));
   EXPECT_EQ(json["date"], "2025-01-31T12:00:00Z");
   EXPECT_EQ(json["block"], 256);
+  EXPECT_EQ(json["cache"], "cold");
+  EXPECT_EQ(json["incomplete"], false);
   EXPECT_EQ(json["verdict"], "passed");
 }
 
@@ -51,7 +54,9 @@ TEST(JsonReport, UnknownBandwidthIsNullAndNotZero) {
 TEST(JsonReport, TheSimulatorHasNoTimesAndNoCeilings) {
   const Json json = json_of(simulated_report());
   EXPECT_EQ(json["device"], Json({{"kind", "sim"}, {"name", "SIMT simulator"}}));
-  EXPECT_TRUE(json["ceilings"].is_null());
+  for (const char* key : {"state", "clocks_moved", "ceilings", "floor_s"}) {
+    EXPECT_TRUE(json[key].is_null()) << key;
+  }
   for (const Json& stage : json["stages"]) {
     EXPECT_TRUE(stage["time_s"].is_null());
     EXPECT_TRUE(stage["gbps"].is_null());
@@ -67,8 +72,79 @@ TEST(JsonReport, InputReferenceAndCeilingsAreRealNumbers) {
   EXPECT_EQ(
       json["reference"],
       Json::parse(R"json({"sum": 8388245.125, "abs_sum": 8388245.125, "method": "fp64"})json"));
-  EXPECT_EQ(json["ceilings"], Json::parse(R"json({"copy": {"bytes": 67108864, "gbps": 4194.304,
-    "time_s": {"median": 32e-6, "min": 31e-6, "iqr": 1e-6, "samples": 50}}})json"));
+  EXPECT_EQ(json["ceilings"], Json::parse(R"json({
+    "theoretical_gbps": 4800.0,
+    "copy": {"bytes": 67108864, "gbps": 4194.304,
+             "time_s": {"median": 32e-6, "min": 31e-6, "iqr": 1e-6, "samples": 50,
+                        "discarded": 0, "stable": true}},
+    "read": {"bytes": 67108864, "gbps": 4095.9999999999995,
+             "shape": "float4 x 4, 256 threads x 8 blocks per SM",
+             "time_s": {"median": 16.384e-6, "min": 16e-6, "iqr": 0.1e-6, "samples": 50,
+                        "discarded": 0, "stable": true}}})json"));
+  EXPECT_EQ(json["floor_s"],
+            Json::parse(R"json({"median": 2.5e-6, "min": 2.4e-6, "iqr": 0.05e-6, "samples": 50,
+    "discarded": 0, "stable": true})json"));
+}
+
+TEST(JsonReport, ACeilingThatWasNotMeasuredIsNull) {
+  Report report = timed_report();
+  report.device.cuda->theoretical_bandwidth = 0;
+  report.copy.reset();
+  const Json json = json_of(report);
+  EXPECT_TRUE(json["ceilings"]["theoretical_gbps"].is_null());
+  EXPECT_TRUE(json["ceilings"]["copy"].is_null());
+  EXPECT_TRUE(json["ceilings"]["read"].is_object());
+  report.read.reset();
+  EXPECT_TRUE(json_of(report)["ceilings"].is_null());
+}
+
+TEST(JsonReport, TheStateOfTheMachineIsInSiUnits) {
+  Report report = timed_report();
+  report.state_after->power.reset();
+  report.state_after->throttle_reasons = {{"software power cap", "software thermal slowdown"}};
+  EXPECT_EQ(json_of(report)["state"], Json::parse(R"json({
+    "before": {"sm_clock_hz": 1980e6, "memory_clock_hz": 3201e6, "power_w": 118.4,
+               "temperature_c": 38.0, "throttle_reasons": []},
+    "after": {"sm_clock_hz": 1980e6, "memory_clock_hz": 3201e6, "power_w": null,
+              "temperature_c": 45.0,
+              "throttle_reasons": ["software power cap", "software thermal slowdown"]}})json"));
+  EXPECT_EQ(json_of(report)["clocks_moved"], false);
+  report.state_after->sm_clock = 1700e6;
+  EXPECT_EQ(json_of(report)["clocks_moved"], true);
+}
+
+TEST(JsonReport, AStateThatIsNotKnownIsNull) {
+  Report report = timed_report();
+  report.state_before->throttle_reasons.reset();
+  EXPECT_TRUE(json_of(report)["state"]["before"]["throttle_reasons"].is_null());
+  report.state_after->sm_clock.reset();
+  EXPECT_EQ(json_of(report)["clocks_moved"], false);
+  report.state_before->memory_clock.reset();
+  EXPECT_TRUE(json_of(report)["clocks_moved"].is_null());
+  report.state_before.reset();
+  EXPECT_TRUE(json_of(report)["state"]["before"].is_null());
+  EXPECT_TRUE(json_of(report)["state"]["after"].is_object());
+}
+
+TEST(JsonReport, AWarmCacheIsNamed) {
+  Report report = timed_report();
+  report.cache = CacheMode::warm;
+  EXPECT_EQ(json_of(report)["cache"], "warm");
+}
+
+TEST(JsonReport, AnIncompleteReportSaysSoAndDoesNotPass) {
+  Report report = timed_report();
+  report.incomplete = true;
+  EXPECT_EQ(json_of(report)["incomplete"], true);
+  EXPECT_EQ(json_of(report)["verdict"], "failed");
+}
+
+TEST(JsonReport, SamplesThatWereDiscardedOrNotStableAreNotHidden) {
+  Report report = timed_report();
+  report.stages[0].time->discarded = 7;
+  report.stages[0].time->stable = false;
+  EXPECT_EQ(json_of(report)["stages"][0]["time_s"]["discarded"], 7);
+  EXPECT_EQ(json_of(report)["stages"][0]["time_s"]["stable"], false);
 }
 
 TEST(JsonReport, AFileHasNoSeed) {
@@ -94,7 +170,8 @@ TEST(JsonReport, AStageFollowsTheSchema) {
     "error": 0.125, "bound": 12.5, "depth": 24, "verify": "passed", "note": null,
     "determinism": {"class": "not_guaranteed", "repeats": 8, "distinct": 2, "min": 8388244.5,
                     "max": 8388245.0, "verdict": "unclaimed"},
-    "time_s": {"median": 20.48e-6, "min": 20e-6, "iqr": 0.2048e-6, "samples": 55},
+    "time_s": {"median": 20.48e-6, "min": 20e-6, "iqr": 0.2048e-6, "samples": 55,
+               "discarded": 0, "stable": true},
     "gbps": 3276.8, "launches": 3})json")
                                           .dump());
 }

@@ -32,10 +32,21 @@ class ScriptedDevice final : public Device {
   }
   std::optional<Samples> time(const Stage& /*stage*/, const Plan& /*plan*/,
                               const Sampling& /*sampling*/) override {
-    return Samples{3e-6, 1e-6, 2e-6};
+    return Samples{{3e-6, 1e-6, 2e-6}, 0, true};
   }
   std::optional<CopySamples> time_copy(const Sampling& /*sampling*/) override {
-    return CopySamples{1000, {1e-6}};
+    return CopySamples{1000, {{1e-6}, 0, true}};
+  }
+  std::optional<ReadSamples> time_read(Index n, const Sampling& /*sampling*/) override {
+    return ReadSamples{n * sizeof(float), "scripted", {{1e-6}, 0, true}};
+  }
+  std::optional<Samples> time_empty_launch(const Sampling& /*sampling*/) override {
+    return Samples{{5e-7}, 0, true};
+  }
+  [[nodiscard]] std::optional<MachineState> state() const override {
+    MachineState state;
+    state.sm_clock = 1e9;
+    return state;
   }
 
  private:
@@ -45,19 +56,28 @@ class ScriptedDevice final : public Device {
   Stage stage_{1, "scripted", "-", "-", Determinism::run_to_run, one_pass, nullptr};
 };
 
+Climb only_stage_one(unsigned block, unsigned repeats) {
+  Climb what;
+  what.stages = {1};
+  what.block = block;
+  what.repeats = repeats;
+  return what;
+}
+
 Report climb_over(std::vector<float> answers, float value = 2.5F) {
   ScriptedDevice device(std::move(answers));
   Input input;
   input.info.n = 4;
   input.storage = std::make_unique<float[]>(4);
   std::fill_n(input.storage.get(), 4, value);
-  return climb(device, input, {{1}, 256, 4}, [](std::string_view) {});
+  return climb(device, input, only_stage_one(256, 4), [](std::string_view) {});
 }
 
 TEST(Ladder, FailsAStageThatIsRight) {
   const Report report = climb_over({10.0F});
   EXPECT_TRUE(passed(report));
-  ASSERT_TRUE(report.stages[0].time && report.copy);
+  ASSERT_TRUE(report.stages[0].time && report.copy && report.read && report.floor);
+  EXPECT_TRUE(report.state_before && report.state_after);
   EXPECT_EQ(report.stages[0].time->median, 2e-6);
   EXPECT_EQ(report.stages[0].launches, 1U);
   EXPECT_EQ(report.reference.sum, 10.0);
@@ -84,6 +104,18 @@ TEST(Ladder, PassesARefutedDeterminismClaim) {
   EXPECT_FALSE(passed(report));
 }
 
+TEST(Ladder, GoesOnOrPassesWhenInterrupted) {
+  ScriptedDevice device({10.0F});
+  Input input;
+  input.info.n = 4;
+  input.storage = std::make_unique<float[]>(4);
+  const Report report = climb(
+      device, input, only_stage_one(256, 4), [](std::string_view) {}, [] { return true; });
+  EXPECT_TRUE(report.incomplete);
+  EXPECT_TRUE(report.stages.empty());
+  EXPECT_FALSE(passed(report));
+}
+
 TEST(Ladder, EndsAtASimulatorFault) {
   const Report report = climb_over({});
   EXPECT_EQ(report.stages[0].verification.verdict, Verdict::failed);
@@ -95,7 +127,7 @@ TEST(Ladder, Failure07_MoreBlocksThanTheGridHoldsAreLaunched) {
   const auto device = make_simulated_device(1);
   Input input;
   input.info.n = Index{1} << 40U;
-  EXPECT_THROW(climb(*device, input, {{1}, 32, 1}, [](std::string_view) {}), UsageError);
+  EXPECT_THROW(climb(*device, input, only_stage_one(32, 1), [](std::string_view) {}), UsageError);
 }
 
 }  // namespace

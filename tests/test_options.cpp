@@ -265,7 +265,7 @@ TEST(Options, RefusalsStayOnOneLineWhateverTheValue) {
 }
 
 TEST(Options, HelpNamesEveryStageStatusAndOption) {
-  for (const char* option : {"--help", "-h"}) {
+  for (const char* option : {"--help"}) {
     const std::string help = parse({option}).text.value();
     for (const Stage& stage : fake_stages()) expect_contains(help, std::string(stage.name));
     for (const char* part : {"--stages",  "--list",         "--n ",         "--block",

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <deque>
 #include <limits>
@@ -38,10 +39,10 @@ std::vector<std::string> words_of(const std::string& line) {
   return words;
 }
 
-void expect_well_formed(const std::string& text) {
+void expect_well_formed(const std::string& text, std::size_t width = 100) {
   EXPECT_TRUE(text.ends_with("\n"));
   for (const std::string& line : lines_of(text)) {
-    EXPECT_LE(line.size(), 100U) << line;
+    EXPECT_LE(line.size(), width) << line;
     EXPECT_FALSE(line.ends_with(" ")) << line;
   }
 }
@@ -63,16 +64,22 @@ TEST(Report, OfAGpu) {
   EXPECT_EQ(format_report(timed_report()),
             R"(device     NVIDIA H200 (cuda:0), compute capability 9.0, 132 SMs
            140.0 GiB memory, 60.0 MiB L2, driver 580.95.05, CUDA runtime 13.0
+state      SM 1980 MHz, memory 3201 MHz, 118 -> 310 W, 38 -> 45 C, not throttled (before -> after)
 input      16,777,216 values (64.0 MiB), uniform [0,1), seed 42
+           does not fit into the 60.0 MiB of L2: every run reads all of it from memory
 block      256 threads
 reference  8388245.125 (fp64), A = sum|x| = 8388245.125
 copy       4194.3 GB/s read + written (64.0 MiB copied; 1 GB = 1e9 bytes)
            87.4% of the theoretical 4800.0 GB/s
+read       4096.0 GB/s read (64.0 MiB; float4 x 4, 256 threads x 8 blocks per SM)
+           85.3% of the theoretical 4800.0 GB/s
+floor      2.50 us for an empty launch: 12.2% of the fastest stage's time
+           Reading the values takes longer than that from about n = 2,600,000 on.
 
-#  stage                ms  iqr %    GB/s  % copy    vs 1   step  rel error  % bound  check
-1  modulo          0.20480    1.0   327.7     7.8   1.00x      -   1.49e-08     1.00  PASSED
-8  warp-shuffle    0.03200    0.5  2097.2    50.0   6.40x  6.40x   1.49e-08     1.00  PASSED
-9  shuffle-atomic  0.02048    1.0  3276.8    78.1  10.00x  1.56x   1.49e-08     1.00  PASSED
+#  stage                ms  iqr %    GB/s  % copy  % read    vs 1   step  rel error  % bound  check
+1  modulo          0.20480    1.0   327.7     7.8     8.0   1.00x      -   1.49e-08     1.00  PASSED
+8  warp-shuffle    0.03200    0.5  2097.2    50.0    51.2   6.40x  6.40x   1.49e-08     1.00  PASSED
+9  shuffle-atomic  0.02048    1.0  3276.8    78.1    80.0  10.00x  1.56x   1.49e-08     1.00  PASSED
 
 ms: median of 50 or more runs from a cold cache; iqr %: their spread; step: vs the row above
 % bound: the error as a share of gamma(h) A, the bound of the stage's own tree
@@ -82,6 +89,44 @@ Determinism over repeated runs, by bit patterns:
 1  modulo          run_to_run            8         1    8388245  8388245  held
 8  warp-shuffle    run_to_run            8         1    8388245  8388245  held
 9  shuffle-atomic  not_guaranteed        8         2  8388244.5  8388245  unclaimed
+
+PASSED: 3 of 3 stages within their bounds, no determinism claim refuted
+)");
+}
+
+TEST(Report, OfAGpuInANarrowTerminal) {
+  EXPECT_EQ(format_report(timed_report(), {.width = 80}),
+            R"(device     NVIDIA H200 (cuda:0), compute capability 9.0, 132 SMs
+           140.0 GiB memory, 60.0 MiB L2, driver 580.95.05, CUDA runtime 13.0
+state      SM 1980 MHz, memory 3201 MHz, 118 -> 310 W, 38 -> 45 C, not throttled
+           (before -> after)
+input      16,777,216 values (64.0 MiB), uniform [0,1), seed 42
+           does not fit into the 60.0 MiB of L2: every run reads all of it from
+           memory
+block      256 threads
+reference  8388245.125 (fp64), A = sum|x| = 8388245.125
+copy       4194.3 GB/s read + written (64.0 MiB copied; 1 GB = 1e9 bytes)
+           87.4% of the theoretical 4800.0 GB/s
+read       4096.0 GB/s read (64.0 MiB; float4 x 4, 256 threads x 8 blocks per
+           SM)
+           85.3% of the theoretical 4800.0 GB/s
+floor      2.50 us for an empty launch: 12.2% of the fastest stage's time
+           Reading the values takes longer than that from about n = 2,600,000
+           on.
+
+#  stage                ms    GB/s % copy % read   vs 1 rel error % bound check
+1  modulo          0.20480   327.7    7.8    8.0  1.00x  1.49e-08    1.00 PASSED
+8  warp-shuffle    0.03200  2097.2   50.0   51.2  6.40x  1.49e-08    1.00 PASSED
+9  shuffle-atomic  0.02048  3276.8   78.1   80.0 10.00x  1.49e-08    1.00 PASSED
+
+ms: median of 50 or more runs from a cold cache
+% bound: the error as a share of gamma(h) A, the bound of the stage's own tree
+
+Determinism over repeated runs, by bit patterns:
+#  stage           class           repeats  distinct       min     max claim
+1  modulo          run_to_run            8         1   8388245 8388245 held
+8  warp-shuffle    run_to_run            8         1   8388245 8388245 held
+9  shuffle-atomic  not_guaranteed        8         2 8388244.5 8388245 unclaimed
 
 PASSED: 3 of 3 stages within their bounds, no determinism claim refuted
 )");
@@ -171,12 +216,14 @@ TEST(Report, WithoutRungOneNothingIsComparedWithIt) {
   Report report = timed_report();
   report.stages.erase(report.stages.begin());
   const std::string text = format_report(report);
-  EXPECT_EQ(line_with(text, "8  warp"),
-            "8  warp-shuffle    0.03200    0.5  2097.2    50.0     -      -   1.49e-08     1.00  "
-            "PASSED");
-  EXPECT_EQ(line_with(text, "9  shuffle"),
-            "9  shuffle-atomic  0.02048    1.0  3276.8    78.1     -  1.56x   1.49e-08     1.00  "
-            "PASSED");
+  EXPECT_EQ(
+      line_with(text, "8  warp"),
+      "8  warp-shuffle    0.03200    0.5  2097.2    50.0    51.2     -      -   1.49e-08     1.00  "
+      "PASSED");
+  EXPECT_EQ(
+      line_with(text, "9  shuffle"),
+      "9  shuffle-atomic  0.02048    1.0  3276.8    78.1    80.0     -  1.56x   1.49e-08     1.00  "
+      "PASSED");
 }
 
 TEST(Report, AStageWithoutATimeLeavesGapsOnly) {
@@ -185,10 +232,10 @@ TEST(Report, AStageWithoutATimeLeavesGapsOnly) {
   const std::vector<std::string> untimed =
       words_of(line_with(format_report(report), "8  warp-shuffle"));
   EXPECT_EQ(untimed, (std::vector<std::string>{"8", "warp-shuffle", "-", "-", "-", "-", "-", "-",
-                                               "1.49e-08", "1.00", "PASSED"}));
+                                               "-", "1.49e-08", "1.00", "PASSED"}));
   const std::vector<std::string> next = words_of(line_with(format_report(report), "9  shuffle"));
-  EXPECT_EQ(next[6], "10.00x");
-  EXPECT_EQ(next[7], "-");
+  EXPECT_EQ(next[7], "10.00x");
+  EXPECT_EQ(next[8], "-");
 }
 
 TEST(Report, TinyInputsStillShowARate) {
@@ -196,8 +243,8 @@ TEST(Report, TinyInputsStillShowARate) {
   report.input.n = 1;
   for (StageResult& result : report.stages) result.time->median = 2.71e-6;
   EXPECT_EQ(words_of(line_with(format_report(report), "1  modulo")),
-            (std::vector<std::string>{"1", "modulo", "0.00271", "75.6", "0.0015", "0.000", "1.00x",
-                                      "-", "1.49e-08", "1.00", "PASSED"}));
+            (std::vector<std::string>{"1", "modulo", "0.00271", "75.6", "0.0015", "0.000", "0.000",
+                                      "1.00x", "-", "1.49e-08", "1.00", "PASSED"}));
 }
 
 TEST(Report, FasterThanACopyIsExplained) {
@@ -228,9 +275,250 @@ TEST(Report, ManyStagesWithLongNamesFitTheLine) {
     report.stages.back().probe.min = -1.23456789e-38F;
     report.stages.back().probe.max = 1.23456789e+38F;
   }
+  for (const unsigned width : {100U, 80U, 64U}) {
+    const std::string text = format_report(report, {.width = width});
+    expect_well_formed(text, width);
+    EXPECT_NE(text.find("a-s"), std::string::npos);
+  }
+}
+
+// The columns that the table of stages lacks.
+std::vector<std::string> missing_at(const Report& report, unsigned width) {
+  const std::string header = line_with(format_report(report, {.width = width}), "#  stage");
+  std::vector<std::string> missing;
+  for (const char* name : {"step", "iqr %", "% copy", "vs 1", "rel error", "% bound", "ms", "GB/s",
+                           "% read", "check"}) {
+    if (header.find(name) == std::string::npos) missing.emplace_back(name);
+  }
+  return missing;
+}
+
+TEST(Report, NarrowTablesLoseTheLeastNeededColumnsFirst) {
+  const Report report = timed_report();
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(missing_at(report, 100), Names{});
+  EXPECT_EQ(missing_at(report, 85), (Names{"step"}));
+  EXPECT_EQ(missing_at(report, 80), (Names{"step", "iqr %"}));
+  EXPECT_EQ(missing_at(report, 72), (Names{"step", "iqr %", "% copy"}));
+  EXPECT_EQ(missing_at(report, 64), (Names{"step", "iqr %", "% copy", "vs 1"}));
+}
+
+TEST(Report, OfALadderOfSixteenRungsKeepsEveryColumnAt100) {
+  Report report = timed_report();
+  Stage stage = kSampleStages[1];
+  stage.number = 16;
+  stage.name = "interleaved-strided-x";
+  report.stages[1].stage = &stage;
   const std::string text = format_report(report);
   expect_well_formed(text);
-  EXPECT_NE(text.find("a-s"), std::string::npos);
+  EXPECT_NE(text.find("interleaved-strided-x"), std::string::npos);
+  EXPECT_NE(line_with(text, " #").find("step"), std::string::npos);
+}
+
+TEST(Report, AColumnThatIsLeftOutIsNotExplained) {
+  Report report = timed_report();
+  report.stages[1].time->stable = false;
+  const std::string text = format_report(report, {.width = 80});
+  EXPECT_EQ(line_with(text, "ms: "), "ms: median of 50 or more runs from a cold cache");
+  EXPECT_EQ(line_with(text, "stage 8: "),
+            "stage 8: sampling ended at its time-out, before the median was stable");
+  EXPECT_EQ(text.find('~'), std::string::npos);
+}
+
+TEST(Report, AMedianThatWasNotStableIsMarkedAndExplained) {
+  EXPECT_EQ(format_report(timed_report()).find('~'), std::string::npos);
+  Report report = timed_report();
+  report.stages[1].time->stable = false;
+  const std::string text = format_report(report);
+  EXPECT_TRUE(
+      line_with(text, "1  modulo").starts_with("1  modulo          0.20480   1.0    327.7"));
+  EXPECT_TRUE(line_with(text, "8  warp").starts_with("8  warp-shuffle    0.03200   0.5~  2097.2"));
+  EXPECT_EQ(line_with(text, "~"),
+            "~: sampling ended at its time-out, before the median was stable");
+}
+
+TEST(Report, DiscardedSamplesAreCounted) {
+  EXPECT_EQ(line_with(format_report(timed_report()), "discarded"), "");
+  Report report = timed_report();
+  report.stages[0].time->discarded = 1;
+  EXPECT_EQ(line_with(format_report(report), "discarded"),
+            "discarded: 1 more run, which had host time inside");
+  report.stages[2].time->discarded = 4;
+  EXPECT_EQ(line_with(format_report(report), "discarded"),
+            "discarded: 5 more runs, which had host time inside");
+}
+
+// The line below the one that starts with `label`.
+std::string line_below(const std::string& text, const std::string& label) {
+  const std::vector<std::string> lines = lines_of(text);
+  for (std::size_t i = 0; i + 1 < lines.size(); ++i) {
+    if (lines[i].starts_with(label)) return lines[i + 1];
+  }
+  return "";
+}
+
+TEST(Report, SaysWhatAWarmCacheMeans) {
+  EXPECT_EQ(line_with(format_report(timed_report()), "cache"), "");
+  Report report = timed_report();
+  report.cache = CacheMode::warm;
+  const std::string text = format_report(report);
+  EXPECT_EQ(line_with(text, "cache"),
+            "cache      warm: a run finds in L2 what the run before left there, and may be faster "
+            "than memory");
+  EXPECT_EQ(
+      line_with(text, "ms: "),
+      "ms: median of 50 or more runs from a warm cache; iqr %: their spread; step: vs the row "
+      "above");
+}
+
+TEST(Report, SetsTheInputAgainstL2) {
+  Report report = timed_report();
+  auto against_l2 = [&](Index n, CacheMode cache) {
+    report.input.n = n;
+    report.cache = cache;
+    return line_below(format_report(report), "input").substr(11);
+  };
+  constexpr Index kL2Values = Index{15} << 20;
+  EXPECT_EQ(against_l2(kL2Values, CacheMode::cold),
+            "fits into the 60.0 MiB of L2, but every run begins with other data there");
+  EXPECT_EQ(against_l2(kL2Values + 1, CacheMode::cold),
+            "does not fit into the 60.0 MiB of L2: every run reads all of it from memory");
+  EXPECT_EQ(against_l2(kL2Values, CacheMode::warm),
+            "fits into the 60.0 MiB of L2: a run may find all of it there");
+  EXPECT_EQ(against_l2(kL2Values + 1, CacheMode::warm),
+            "does not fit into the 60.0 MiB of L2: a run reads at least a part of it from memory");
+  report.device.cuda->l2_bytes = 0;
+  EXPECT_EQ(against_l2(kL2Values, CacheMode::cold), "256 threads");
+}
+
+TEST(Report, TheStateShowsWhatChanged) {
+  Report report = timed_report();
+  report.state_after = report.state_before;
+  EXPECT_EQ(line_with(format_report(report), "state"),
+            "state      SM 1980 MHz, memory 3201 MHz, 118 W, 38 C, not throttled");
+  report.state_after->sm_clock = 1700e6;
+  report.state_after->throttle_reasons = {{"software power cap", "thermal"}};
+  const std::string text = format_report(report);
+  EXPECT_NE(text.find("state      SM 1980 -> 1700 MHz, memory 3201 MHz, 118 W, 38 C, not throttled "
+                      "-> throttled: software\n"
+                      "           power cap + thermal (before -> after)\n"
+                      "           A clock moved during the run: not all stages were timed at the "
+                      "same speed.\n"),
+            std::string::npos)
+      << text;
+}
+
+TEST(Report, AStateThatIsNotKnownIsLeftOut) {
+  Report report = timed_report();
+  report.state_before = MachineState{};
+  report.state_before->temperature = 38;
+  report.state_after = MachineState{};
+  report.state_after->memory_clock = 3201e6;
+  EXPECT_EQ(line_with(format_report(report), "state"), "state      memory 3201 MHz, 38 C");
+  report.state_before = MachineState{};
+  report.state_after.reset();
+  EXPECT_EQ(line_with(format_report(report), "state"), "");
+}
+
+TEST(Report, AClockThatMovedIsSaid) {
+  const std::string sentence = "           A clock moved";
+  EXPECT_EQ(line_with(format_report(timed_report()), sentence), "");
+  Report report = timed_report();
+  report.state_after->memory_clock = 2619e6;
+  EXPECT_NE(line_with(format_report(report), sentence), "");
+}
+
+TEST(Report, ABeatenCeilingIsNotTight) {
+  const std::string sentence = "           A stage was faster";
+  EXPECT_EQ(line_with(format_report(timed_report()), sentence), "");
+  Report report = timed_report();
+  report.stages[2].time = Summary{15e-6, 15e-6, 0.1e-6, 50};
+  EXPECT_EQ(line_with(format_report(report), sentence),
+            "           A stage was faster by more than the noise: this ceiling is not tight.");
+}
+
+TEST(Report, WithoutCeilingsAndFloorThereAreGapsOnly) {
+  Report report = timed_report();
+  report.copy.reset();
+  report.read.reset();
+  report.floor.reset();
+  const std::string text = format_report(report);
+  for (const char* label : {"copy", "read", "floor"}) EXPECT_EQ(line_with(text, label), "");
+  const std::vector<std::string> words = words_of(line_with(text, "9  shuffle"));
+  EXPECT_EQ(words[5], "-");
+  EXPECT_EQ(words[6], "-");
+}
+
+TEST(Report, TheFloorIsShownWithoutAStageToCompare) {
+  Report report = timed_report();
+  for (StageResult& result : report.stages) result.time.reset();
+  report.read.reset();
+  const std::string text = format_report(report);
+  EXPECT_EQ(line_with(text, "floor"), "floor      2.50 us for an empty launch");
+  EXPECT_EQ(line_below(text, "floor"), "");
+  EXPECT_EQ(line_with(text, "ms: "), "");
+}
+
+TEST(Report, InterruptedBeforeTheFirstStageHasNoTables) {
+  Report report = timed_report();
+  report.incomplete = true;
+  report.stages.clear();
+  const std::string text = format_report(report);
+  EXPECT_EQ(text.find("stage  "), std::string::npos);
+  EXPECT_TRUE(text.ends_with("on.\n\nINCOMPLETE: interrupted before any stage was done\n")) << text;
+}
+
+// `text` without the sequences that color it.
+std::string without_color(std::string text) {
+  for (const char* sequence : {"\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[0m"}) {
+    for (std::size_t at = 0; (at = text.find(sequence)) != std::string::npos;) {
+      text.erase(at, std::string(sequence).size());
+    }
+  }
+  return text;
+}
+
+TEST(Color, IsOfThreeWordsAlone) {
+  Report report = timed_report();
+  report.stages[1].verification = {Verdict::failed, 13, 12.5, "off by 13"};
+  report.stages[2].verification.verdict = Verdict::skipped;
+  const std::string text = format_report(report, {.color = true});
+  EXPECT_TRUE(line_with(text, "1  modulo").ends_with(" \x1b[32mPASSED\x1b[0m"));
+  EXPECT_TRUE(line_with(text, "8  warp-shuffle").ends_with(" \x1b[31mFAILED\x1b[0m"));
+  EXPECT_TRUE(line_with(text, "9  shuffle-atomic").ends_with(" \x1b[33mSKIPPED\x1b[0m"));
+  EXPECT_TRUE(text.ends_with("\n\x1b[31mFAILED\x1b[0m: 1 of 3 stages: warp-shuffle (check)\n"));
+  EXPECT_EQ(std::ranges::count(text, '\x1b'), 8);
+}
+
+TEST(Color, MovesNothing) {
+  for (const unsigned width : {100U, 80U}) {
+    for (const Report& report : {timed_report(), simulated_report()}) {
+      const std::string plain = format_report(report, {.width = width});
+      EXPECT_EQ(plain.find('\x1b'), std::string::npos);
+      EXPECT_EQ(without_color(format_report(report, {.width = width, .color = true})), plain);
+    }
+  }
+}
+
+TEST(Color, IsInTheVerdictToo) {
+  EXPECT_TRUE(
+      format_verdict(timed_report(), {.color = true}).starts_with("\x1b[32mPASSED\x1b[0m: 3"));
+  Report report = timed_report();
+  report.incomplete = true;
+  EXPECT_EQ(format_verdict(report, {.color = true}), format_verdict(report));
+  report.stages[0].verification.verdict = Verdict::failed;
+  EXPECT_EQ(format_verdict(report, {.color = true}),
+            "INCOMPLETE, \x1b[31mFAILED\x1b[0m: 1 of 3 stages: modulo (check)\n");
+}
+
+TEST(Verdict, AnIncompleteReportDoesNotPass) {
+  Report report = simulated_report();
+  report.incomplete = true;
+  EXPECT_EQ(format_verdict(report),
+            "INCOMPLETE: 3 of 3 stages so far within their bounds, no determinism claim refuted\n");
+  report.stages[1].probe.outcome = Probe::Outcome::refuted;
+  EXPECT_EQ(format_verdict(report),
+            "INCOMPLETE, FAILED: 1 of 3 stages: warp-shuffle (determinism)\n");
 }
 
 TEST(Report, ALongPathLosesItsMiddle) {
@@ -338,6 +626,9 @@ TEST(Verdict, StaysOnOneLineWhateverFails) {
             "FAILED: 9 of 9 stages: modulo (check), warp-shuffle (check), "
             "shuffle-atomic (check), and 6 more\n");
   expect_well_formed(text);
+  const std::string narrow = format_verdict(report, {.width = 80});
+  EXPECT_EQ(narrow, "FAILED: 9 of 9 stages: modulo (check), warp-shuffle (check), and 7 more\n");
+  expect_well_formed(narrow, 80);
 }
 
 TEST(Stages, AreListedWithWhatTheyAreFor) {
@@ -366,9 +657,12 @@ TEST(Stages, LongTextsAreIndentedBelowTheirStart) {
 }
 
 TEST(Report, LinesAreShortAndEndCleanly) {
-  expect_well_formed(format_report(timed_report()));
-  expect_well_formed(format_report(simulated_report()));
-  expect_well_formed(format_stages(kSampleStages));
+  for (const unsigned width : {100U, 90U, 80U, 70U, 64U}) {
+    const TextStyle style{.width = width};
+    expect_well_formed(format_report(timed_report(), style), width);
+    expect_well_formed(format_report(simulated_report(), style), width);
+    expect_well_formed(format_stages(kSampleStages, style), width);
+  }
 }
 
 }  // namespace

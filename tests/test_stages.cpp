@@ -164,6 +164,21 @@ TEST_P(EveryStage, Failure03_SmallerProblemAfterALargerOneHangsOrIsStale) {
   EXPECT_EQ(sum(device, Values(1024, 2.0F), 256), 2048.0F);
 }
 
+TEST_P(EveryStage, Failure04_ReadsPastTheEndOfASizeThatFillsNoBlock) {
+  USE_DEVICE_OR_SKIP(device, kind());
+  // What lies behind the input is NaN here, which would come through.
+  for (const unsigned block : kBlocks) {
+    Values padded(Index{4} * block, Device::kNan);
+    for (const Index n : {block - 1, block + 1, 2 * block - 1, 2 * block + 1, 3 * block / 2}) {
+      std::fill_n(padded.begin(), n, 1.0F);
+      std::fill(padded.begin() + static_cast<std::ptrdiff_t>(n), padded.end(), Device::kNan);
+      device.load(padded);
+      EXPECT_EQ(device.run(on(device), plan(device, n, block)), static_cast<float>(n))
+          << "block " << block;
+    }
+  }
+}
+
 TEST_P(EveryStage, Failure05_LaterPassesAssumeAnotherBlockSize) {
   USE_DEVICE_OR_SKIP(device, kind());
   for (const unsigned block : kBlocks) {
@@ -234,10 +249,14 @@ TEST_P(EveryStage, Failure15_SeventeenMillionOnesStopAtTwoToThe24) {
 TEST_P(EveryStage, Failure16_RightResultIsCalledWrongByAFloat32Reference) {
   USE_DEVICE_OR_SKIP(device, kind());
   const Values ones(17'000'000, 1.0F);
+  float sequential = 0;
+  for (const float x : ones) sequential += x;
   const float result = sum(device, ones, 256);
-  const Verification verification = verify(std::span(&result, 1), compute_reference(ones),
-                                           plan(device, ones.size(), 256).depth());
-  EXPECT_EQ(verification.verdict, Verdict::passed);
+  const Index depth = plan(device, ones.size(), 256).depth();
+  const Reference right = compute_reference(ones);
+  const Reference wrong{.sum = sequential, .abs_sum = right.abs_sum, .method = "float32 loop"};
+  EXPECT_EQ(verify(std::span(&result, 1), wrong, depth).verdict, Verdict::failed);
+  EXPECT_EQ(verify(std::span(&result, 1), right, depth).verdict, Verdict::passed);
 }
 
 TEST_P(EveryStage, Failure18_ResultGrowsFromRunToRun) {
@@ -275,7 +294,7 @@ TEST_P(EveryStage, FlushesSubnormalsToZero) {
   const float tiny = std::numeric_limits<float>::denorm_min();
   const Plan plan = EveryStage::plan(device, 1000, 64);
   const float result = sum(device, Values(1000, tiny), 64);
-  if (plan.atomic_depth == 0) {
+  if (plan.atomic_depth == 0 || kind() == DeviceKind::sim) {
     EXPECT_EQ(result, 1000 * tiny);
   } else {
     // A GPU's atomicAdd does flush, and the bound allows for just that.

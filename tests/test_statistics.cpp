@@ -22,7 +22,7 @@ TEST(Quantile, OfOneSampleIsThatSample) {
 }
 
 TEST(Summarize, SortsFirst) {
-  const Summary summary = summarize({8, 1, 4, 2});
+  const Summary summary = summarize({.seconds = {8, 1, 4, 2}});
   EXPECT_DOUBLE_EQ(summary.median, 3);
   EXPECT_DOUBLE_EQ(summary.min, 1);
   EXPECT_DOUBLE_EQ(summary.iqr, 3.25);
@@ -30,17 +30,41 @@ TEST(Summarize, SortsFirst) {
 }
 
 TEST(Summarize, OneOutlierMovesNeitherMedianNorSpread) {
-  const Summary summary = summarize({1, 1, 1, 1, 1000});
+  const Summary summary = summarize({.seconds = {1, 1, 1, 1, 1000}});
   EXPECT_EQ(summary.median, 1);
   EXPECT_EQ(summary.iqr, 0);
 }
 
-TEST(Bandwidth, AReductionOnlyReads) {
-  EXPECT_DOUBLE_EQ(read_bandwidth(1000, 2e-6), 2e9);
+TEST(Summarize, SaysHowTheSamplesWereTaken) {
+  const Summary calm = summarize({.seconds = {1, 2}, .discarded = 3, .stable = true});
+  EXPECT_EQ(calm.discarded, 3U);
+  EXPECT_TRUE(calm.stable);
+  EXPECT_FALSE(summarize({.seconds = {1, 2}, .discarded = 0, .stable = false}).stable);
 }
 
-TEST(Bandwidth, ACopyCountsBothDirections) {
-  EXPECT_DOUBLE_EQ(copy_bandwidth({4000, {2e-6, 1e-6, 0, 50}}), 4e9);
+TEST(Noise, IsHalfAConfidenceIntervalRelativeToTheMedian) {
+  // Quartiles 1.75 and 5, median 3.
+  EXPECT_DOUBLE_EQ(noise({8, 1, 4, 2}), 1.57 * 3.25 / (2 * 3));
+}
+
+TEST(Noise, FallsWithTheRootOfTheNumberOfSamples) {
+  const std::vector<double> once = {9, 10, 10, 11, 11, 12, 12, 13};
+  std::vector<double> many;
+  for (int i = 0; i < 100; ++i) many.insert(many.end(), once.begin(), once.end());
+  EXPECT_NEAR(noise(many) * 10, noise(once), 0.3 * noise(once));
+}
+
+TEST(Noise, DoesNotDependOnTheUnit) {
+  EXPECT_NEAR(noise({8e-6, 1e-6, 4e-6, 2e-6}), noise({8, 1, 4, 2}), 1e-12);
+}
+
+TEST(Noise, OfEqualSamplesIsNone) {
+  EXPECT_EQ(noise({5, 5, 5}), 0);
+  EXPECT_EQ(noise({5}), 0);
+}
+
+TEST(Noise, IsNotMovedByAnOutlier) {
+  EXPECT_EQ(noise({1, 1, 1, 1, 1000}), 0);
 }
 
 TEST(Plan, DepthAddsPassesAndAtomics) {

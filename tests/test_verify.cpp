@@ -8,6 +8,8 @@
 
 #include "verify.hpp"
 
+#include "reference.hpp"
+
 namespace reduce_ladder {
 namespace {
 
@@ -228,6 +230,18 @@ TEST(Verify, BlamesAStageForSubnormalsThatItsAtomicsFlush) {
   const std::array<float, 1> flushed = {0.0F};
   EXPECT_EQ(verify(flushed, reference, 10).verdict, Verdict::failed);
   EXPECT_EQ(verify(flushed, reference, 10, 1).verdict, Verdict::passed);
+}
+
+TEST(Verify, BlamesAStageForFiniteValuesThatOverflowToTheOtherInfinity) {
+  const std::vector<float> values = {3e38F, 3e38F, -std::numeric_limits<float>::infinity(), 1};
+  const Reference reference = compute_reference(values);
+  const std::array<float, 1> nan = {std::numeric_limits<float>::quiet_NaN()};
+  const std::array<float, 1> right = {-std::numeric_limits<float>::infinity()};
+  EXPECT_EQ(verify(nan, reference, 5).verdict, Verdict::skipped);
+  EXPECT_EQ(verify(right, reference, 5).verdict, Verdict::passed);
+  // Without anything that could overflow, the NaN is the stage's own.
+  const std::vector<float> small = {3, -std::numeric_limits<float>::infinity()};
+  EXPECT_EQ(verify(nan, compute_reference(small), 5).verdict, Verdict::failed);
 }
 
 }  // namespace

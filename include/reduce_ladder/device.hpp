@@ -35,21 +35,51 @@ struct DeviceInfo {
   std::optional<CudaInfo> cuda;  // absent on the simulator
 };
 
-// How to sample one stage. The run ends when both minima are met, or at the time-out.
-struct Sampling {
-  unsigned warmups = 3;
-  unsigned min_samples = 50;
-  double min_seconds = 0.02;  // wall time spent sampling
-  double timeout_seconds = 1.0;
+// What L2 holds when a run begins.
+enum class CacheMode {
+  cold,  // other data, clean
+  warm,  // what the run before left
 };
 
-// Times of single runs, in seconds, in the order they were taken.
-using Samples = std::vector<double>;
+// How to sample. Sampling ends when both minima are met and the noise of the median is low enough,
+// or at the time-out.
+struct Sampling {
+  CacheMode cache = CacheMode::cold;
+  unsigned warmups = 3;
+  unsigned min_samples = 50;
+  double min_seconds = 0.02;      // wall time spent sampling
+  double max_noise = 0.005;       // see noise() in statistics.hpp
+  double timeout_seconds = 0.25;  // wall time spent sampling
+};
+
+// Times of single runs.
+struct Samples {
+  std::vector<double> seconds;  // in the order they were taken
+  unsigned discarded = 0;       // taken, but with host time inside
+  bool stable = false;          // the noise came below Sampling::max_noise
+};
 
 // Device-to-device copies of `bytes` bytes; each moves 2 x bytes (read and written).
 struct CopySamples {
   std::size_t bytes = 0;
-  Samples seconds;
+  Samples samples;
+};
+
+// Plain reads of `bytes` bytes by the fastest of a few shapes.
+struct ReadSamples {
+  std::size_t bytes = 0;
+  std::string shape;  // in words
+  Samples samples;
+};
+
+// What the driver says of the GPU at one moment. Hertz, watts, degrees Celsius; absent where it
+// does not say.
+struct MachineState {
+  std::optional<double> sm_clock;
+  std::optional<double> memory_clock;
+  std::optional<double> power;
+  std::optional<double> temperature;
+  std::optional<std::vector<std::string>> throttle_reasons;  // empty: none
 };
 
 class Device {
@@ -74,13 +104,19 @@ class Device {
   virtual float run(const Stage& stage, const Plan& plan, float poison) = 0;
   float run(const Stage& stage, const Plan& plan) { return run(stage, plan, kNan); }
 
-  // Times single runs with a cold, clean L2 and no host launch time inside. Nothing on a device
-  // without a clock worth trusting.
+  // Times single runs, with no host launch time inside. Nothing on a device without a clock worth
+  // trusting.
   virtual std::optional<Samples> time(const Stage& stage, const Plan& plan,
                                       const Sampling& sampling) = 0;
 
-  // The copy ceiling, by the same protocol as time().
+  // Ceilings and floor, by the same protocol as time(): a large copy, reads of as many bytes as n
+  // values have, and an empty launch.
   virtual std::optional<CopySamples> time_copy(const Sampling& sampling) = 0;
+  virtual std::optional<ReadSamples> time_read(Index n, const Sampling& sampling) = 0;
+  virtual std::optional<Samples> time_empty_launch(const Sampling& sampling) = 0;
+
+  // Nothing where no driver can be asked.
+  [[nodiscard]] virtual std::optional<MachineState> state() const = 0;
 };
 
 // The simulator, always available. `seed` draws the order in which blocks and threads run.

@@ -21,6 +21,10 @@ struct Reference {
   double sum = 0;
   double abs_sum = 0;  // A, the sum of |x|
   std::string method;
+  // Sums of the finite values above and below zero, for data with infinities: what can overflow
+  // on the way. Zero for data without.
+  double finite_above = 0;
+  double finite_below = 0;
 };
 
 // Order statistics of a sample, in seconds.
@@ -29,6 +33,8 @@ struct Summary {
   double min = 0;
   double iqr = 0;  // third quartile minus first
   std::size_t samples = 0;
+  unsigned discarded = 0;
+  bool stable = true;  // sampling ended because the noise was low enough, not at the time-out
 };
 
 enum class Verdict { passed, failed, skipped };
@@ -72,20 +78,40 @@ struct CopyCeiling {
   Summary time;
 };
 
+struct ReadCeiling {
+  std::size_t bytes = 0;  // read
+  std::string shape;      // of the fastest kernel, in words
+  Summary time;
+};
+
 struct Report {
   std::string date;  // UTC, ISO 8601
   DeviceInfo device;
   unsigned block = kDefaultBlock;
   InputInfo input;
   Reference reference;
+  CacheMode cache = CacheMode::cold;
   std::optional<CopyCeiling> copy;
+  std::optional<ReadCeiling> read;
+  std::optional<Summary> floor;  // an empty launch
+  std::optional<MachineState> state_before;
+  std::optional<MachineState> state_after;
   std::vector<StageResult> stages;
+  bool incomplete = false;  // interrupted: stages that were asked for are missing
 };
 
 // Bytes a second of a reduction over n float32 values, which only reads them.
 double read_bandwidth(Index n, double seconds);
-// Bytes a second of a copy, read and written.
+// Bytes a second of a copy, read and written, and of plain reads.
 double copy_bandwidth(const CopyCeiling& copy);
+double read_bandwidth(const ReadCeiling& read);
+// The SM or memory clock differs between the two states by more than 1%.
+bool clocks_moved(const Report& report);
+// A stage read faster than the read ceiling by more than the spread (iqr) of both medians.
+bool ceiling_not_tight(const Report& report);
+// The n at which streaming at the read ceiling takes as long as the launch floor; nothing without
+// both.
+std::optional<Index> streaming_overtakes_floor(const Report& report);
 // Every stage passed its check and none had its determinism claim refuted.
 bool passed(const StageResult& result);
 bool passed(const Report& report);

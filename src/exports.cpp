@@ -1,0 +1,209 @@
+#include "exports.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "printable.hpp"
+#include "report.hpp"
+#include "words.hpp"
+
+namespace reduce_ladder {
+namespace {
+
+// --- CSV ---
+
+std::string quoted(std::string_view field) {
+  if (field.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(field);
+  std::string text = "\"";
+  for (const char c : field) text.append(c == '"' ? 2 : 1, c);
+  return text + '"';
+}
+
+// NaN has a sign bit, which means nothing here.
+template <typename T>
+std::string real(T value) {
+  return std::isnan(value) ? "nan" : fmt::format("{}", value);
+}
+
+// The names of the cells of a row, and how a row finds them.
+struct Field {
+  std::string_view name;
+  std::string (*cell)(const Report& report, const StageResult& stage);
+};
+
+template <double Summary::*member>
+std::string time_cell(const Report&, const StageResult& stage) {
+  return stage.time ? real((*stage.time).*member) : "";
+}
+
+double bandwidth(const Report& report, const StageResult& stage) {
+  return read_bandwidth(report.input.n, stage.time->median);
+}
+
+constexpr std::array kFields = {
+    Field{"date", [](const Report& r, const StageResult&) { return r.date; }},
+    Field{"device", [](const Report& r, const StageResult&) { return r.device.name; }},
+    Field{"incomplete",
+          [](const Report& r, const StageResult&) { return fmt::to_string(r.incomplete); }},
+    Field{"driver", [](const Report& r,
+                       const StageResult&) { return r.device.cuda ? r.device.cuda->driver : ""; }},
+    Field{"runtime",
+          [](const Report& r, const StageResult&) {
+            return r.device.cuda ? r.device.cuda->runtime : "";
+          }},
+    Field{"n", [](const Report& r, const StageResult&) { return fmt::to_string(r.input.n); }},
+    Field{"bytes", [](const Report& r,
+                      const StageResult&) { return fmt::to_string(r.input.n * sizeof(float)); }},
+    Field{"block", [](const Report& r, const StageResult&) { return fmt::to_string(r.block); }},
+    Field{"cache",
+          [](const Report& r, const StageResult&) {
+            return r.device.cuda ? std::string(to_word(r.cache)) : "";
+          }},
+    Field{"stage",
+          [](const Report&, const StageResult& s) { return fmt::to_string(s.stage->number); }},
+    Field{"name", [](const Report&, const StageResult& s) { return std::string(s.stage->name); }},
+    Field{"median_s", time_cell<&Summary::median>},
+    Field{"min_s", time_cell<&Summary::min>},
+    Field{"iqr_s", time_cell<&Summary::iqr>},
+    Field{"samples",
+          [](const Report&, const StageResult& s) {
+            return s.time ? fmt::to_string(s.time->samples) : "";
+          }},
+    Field{"discarded",
+          [](const Report&, const StageResult& s) {
+            return s.time ? fmt::to_string(s.time->discarded) : "";
+          }},
+    Field{"stable",
+          [](const Report&, const StageResult& s) {
+            return s.time ? fmt::to_string(s.time->stable) : "";
+          }},
+    Field{"bytes_per_s", [](const Report& r,
+                            const StageResult& s) { return s.time ? real(bandwidth(r, s)) : ""; }},
+    Field{"share_of_copy",
+          [](const Report& r, const StageResult& s) {
+            return s.time && r.copy ? real(bandwidth(r, s) / copy_bandwidth(*r.copy)) : "";
+          }},
+    Field{"share_of_read",
+          [](const Report& r, const StageResult& s) {
+            return s.time && r.read ? real(bandwidth(r, s) / read_bandwidth(*r.read)) : "";
+          }},
+    Field{"floor_s",
+          [](const Report& r, const StageResult&) { return r.floor ? real(r.floor->median) : ""; }},
+    Field{"result", [](const Report&, const StageResult& s) { return real(s.result); }},
+    Field{"reference", [](const Report& r, const StageResult&) { return real(r.reference.sum); }},
+    Field{"error", [](const Report&, const StageResult& s) { return real(s.verification.error); }},
+    Field{"bound", [](const Report&, const StageResult& s) { return real(s.verification.bound); }},
+    Field{"depth", [](const Report&, const StageResult& s) { return fmt::to_string(s.depth); }},
+    Field{"verify",
+          [](const Report&, const StageResult& s) {
+            return std::string(to_word(s.verification.verdict));
+          }},
+    Field{"note", [](const Report&, const StageResult& s) { return s.verification.note; }},
+    Field{
+        "determinism",
+        [](const Report&, const StageResult& s) { return std::string(to_word(s.probe.claimed)); }},
+    Field{"repeats",
+          [](const Report&, const StageResult& s) { return fmt::to_string(s.probe.repeats); }},
+    Field{"distinct",
+          [](const Report&, const StageResult& s) { return fmt::to_string(s.probe.distinct); }},
+    Field{"claim", [](const Report&,
+                      const StageResult& s) { return std::string(to_word(s.probe.outcome)); }},
+    Field{"launches",
+          [](const Report&, const StageResult& s) { return fmt::to_string(s.launches); }},
+};
+
+// --- Markdown ---
+
+// Text from outside, which must not become markup or end its line.
+std::string plain(std::string_view text) {
+  std::string escaped;
+  for (const char c : printable(text)) {
+    if (std::string_view("\\`*_{}[]<>#|~&").find(c) != std::string_view::npos) escaped += '\\';
+    escaped += c;
+  }
+  return escaped;
+}
+
+std::string trimmed(std::string_view text) {
+  const std::size_t end = text.find_last_not_of(' ');
+  return std::string(text.substr(0, end + 1));
+}
+
+std::string heading(const Report& report) {
+  std::string text = fmt::format("### {}", plain(report.device.name));
+  if (report.device.cuda) {
+    text += fmt::format(", driver {}, CUDA runtime {}", plain(report.device.cuda->driver),
+                        plain(report.device.cuda->runtime));
+  }
+  text += fmt::format(", {}: n = {}, block {}", report.date, report.input.n, report.block);
+  if (report.device.cuda) text += fmt::format(", {} cache", to_word(report.cache));
+  return text + "\n";
+}
+
+// The denominators of the shares in the table.
+std::string ceilings(const Report& report) {
+  std::string text;
+  auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
+  if (report.copy) {
+    add(fmt::format("copy {:.1f} GB/s read + written", copy_bandwidth(*report.copy) / 1e9));
+  }
+  if (report.read) add(fmt::format("read {:.1f} GB/s", read_bandwidth(*report.read) / 1e9));
+  if (report.floor) add(fmt::format("empty launch {:.2f} us", report.floor->median * 1e6));
+  return text.empty() ? "" : fmt::format("\nMeasured in the same run: {}.\n", text);
+}
+
+std::string table(const Report& report) {
+  const std::vector<Column> columns = stage_columns(report);
+  std::string header = "|";
+  std::string rule = "|";
+  for (const Column& column : columns) {
+    header += fmt::format(" {} |", plain(column.header));
+    rule += column.left_aligned ? " :-- |" : " --: |";
+  }
+  std::string text = header + "\n" + rule + "\n";
+  bool stable = true;
+  for (std::size_t row = 0; row < report.stages.size(); ++row) {
+    const std::optional<Summary>& time = report.stages[row].time;
+    stable = stable && (!time || time->stable);
+    text += "|";
+    for (const Column& column : columns) {
+      text += fmt::format(" {} |", plain(trimmed(column.cells[row])));
+    }
+    text += "\n";
+  }
+  if (!stable) text += "\n\\~ sampling ended at its time-out, before the median was stable\n";
+  return text;
+}
+
+}  // namespace
+
+std::string to_csv(const Report& report) {
+  std::string text;
+  auto add_line = [&](auto cell) {
+    for (const Field& field : kFields) {
+      if (&field != &kFields.front()) text += ',';
+      text += quoted(cell(field));
+    }
+    text += '\n';
+  };
+  add_line([](const Field& field) { return field.name; });
+  for (const StageResult& stage : report.stages) {
+    add_line([&](const Field& field) { return field.cell(report, stage); });
+  }
+  return text;
+}
+
+std::string to_markdown(const Report& report) {
+  return fmt::format("{}{}\n{}\n{}", heading(report), ceilings(report), table(report),
+                     format_verdict(report));
+}
+
+}  // namespace reduce_ladder

@@ -1,0 +1,218 @@
+#include "exports.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "sample_report.hpp"
+
+namespace reduce_ladder {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+// Rows of fields, read as RFC 4180 says.
+std::vector<std::vector<std::string>> parse_csv(const std::string& text) {
+  std::vector<std::vector<std::string>> rows;
+  std::vector<std::string> row(1);
+  bool quoted = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '"' && quoted && i + 1 < text.size() && text[i + 1] == '"') {
+      row.back() += text[++i];
+    } else if (c == '"') {
+      quoted = !quoted;
+    } else if (c == ',' && !quoted) {
+      row.emplace_back();
+    } else if (c == '\n' && !quoted) {
+      rows.push_back(row);
+      row.assign(1, "");
+    } else {
+      row.back() += c;
+    }
+  }
+  return rows;
+}
+
+// The cell of the first stage under `name`.
+std::string cell(const Report& report, const std::string& name) {
+  const std::vector<std::vector<std::string>> rows = parse_csv(to_csv(report));
+  const auto found = std::ranges::find(rows[0], name);
+  return found == rows[0].end() ? "no such column"
+                                : rows[1][static_cast<std::size_t>(found - rows[0].begin())];
+}
+
+std::string line_with(const std::string& text, const std::string& start) {
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) {
+    if (line.starts_with(start)) return line;
+  }
+  return "";
+}
+
+TEST(Csv, OfAGpu) {
+  EXPECT_EQ(to_csv(timed_report()),
+            "date,device,incomplete,driver,runtime,n,bytes,block,cache,stage,name,median_s,min_s,"
+            "iqr_s,samples,discarded,stable,bytes_per_s,share_of_copy,share_of_read,floor_s,"
+            "result,reference,error,bound,depth,verify,note,determinism,repeats,distinct,claim,"
+            "launches\n"
+            "2025-01-31T12:00:00Z,NVIDIA H200,false,580.95.05,13.0,16777216,67108864,256,cold,1,"
+            "modulo,0.0002048,0.0002,2.048e-06,60,0,true,327680000000,0.078125,"
+            "0.08000000000000002,2.5e-06,8388245,8388245.125,0.125,12.5,24,passed,,run_to_run,8,"
+            "1,held,3\n"
+            "2025-01-31T12:00:00Z,NVIDIA H200,false,580.95.05,13.0,16777216,67108864,256,cold,8,"
+            "warp-shuffle,3.2e-05,3.1e-05,1.6e-07,50,0,true,2097152000000,0.5,0.512,2.5e-06,"
+            "8388245,8388245.125,0.125,12.5,24,passed,,run_to_run,8,1,held,3\n"
+            "2025-01-31T12:00:00Z,NVIDIA H200,false,580.95.05,13.0,16777216,67108864,256,cold,9,"
+            "shuffle-atomic,2.048e-05,2e-05,2.048e-07,55,0,true,3276800000000,0.78125,0.8,"
+            "2.5e-06,8388245,8388245.125,0.125,12.5,24,passed,,not_guaranteed,8,2,unclaimed,3\n");
+}
+
+TEST(Csv, OfTheSimulatorLeavesWhatItCannotMeasureEmpty) {
+  EXPECT_EQ(to_csv(simulated_report()),
+            "date,device,incomplete,driver,runtime,n,bytes,block,cache,stage,name,median_s,min_s,"
+            "iqr_s,samples,discarded,stable,bytes_per_s,share_of_copy,share_of_read,floor_s,"
+            "result,reference,error,bound,depth,verify,note,determinism,repeats,distinct,claim,"
+            "launches\n"
+            "2025-01-31T12:00:00Z,SIMT simulator,false,,,16777216,67108864,256,,1,modulo,,,,,,,,,"
+            ",,8388245,8388245.125,0.125,12.5,24,passed,,run_to_run,8,1,held,3\n"
+            "2025-01-31T12:00:00Z,SIMT simulator,false,,,16777216,67108864,256,,8,warp-shuffle,,,"
+            ",,,,,,,,8388245,8388245.125,0.125,12.5,24,passed,,run_to_run,8,1,held,3\n"
+            "2025-01-31T12:00:00Z,SIMT simulator,false,,,16777216,67108864,256,,9,shuffle-atomic,"
+            ",,,,,,,,,,8388245,8388245.125,0.125,12.5,24,passed,,not_guaranteed,8,2,unclaimed,3\n");
+}
+
+TEST(Csv, FieldsAreQuotedOnlyWhereTheyMustBe) {
+  Report report = simulated_report();
+  report.device.name = R"(a "b", c)";
+  report.stages[0].verification = {Verdict::failed, 1, 1, "first\nsecond"};
+  report.stages[1].verification = {Verdict::failed, 1, 1, "plain; words"};
+  const std::string text = to_csv(report);
+  EXPECT_NE(text.find(R"(,"a ""b"", c",)"), std::string::npos);
+  EXPECT_NE(text.find(",\"first\nsecond\","), std::string::npos);
+  EXPECT_NE(text.find(",plain; words,"), std::string::npos);
+  EXPECT_EQ(cell(report, "device"), R"(a "b", c)");
+  EXPECT_EQ(cell(report, "note"), "first\nsecond");
+}
+
+TEST(Csv, EveryRowHasAFieldForEveryColumn) {
+  for (const Report& report : {timed_report(), simulated_report()}) {
+    const std::vector<std::vector<std::string>> rows = parse_csv(to_csv(report));
+    ASSERT_EQ(rows.size(), 4U);
+    for (const std::vector<std::string>& row : rows) EXPECT_EQ(row.size(), rows[0].size());
+  }
+}
+
+TEST(Csv, NumbersThatAreNoneAreWords) {
+  Report report = timed_report();
+  report.reference.sum = -kNan;
+  report.stages[0].result = -std::numeric_limits<float>::infinity();
+  report.stages[0].verification.error = kInf;
+  EXPECT_EQ(cell(report, "reference"), "nan");
+  EXPECT_EQ(cell(report, "result"), "-inf");
+  EXPECT_EQ(cell(report, "error"), "inf");
+}
+
+TEST(Csv, SaysWhatIsNotAsItShouldBe) {
+  Report report = timed_report();
+  report.cache = CacheMode::warm;
+  report.incomplete = true;
+  report.stages[0].time->stable = false;
+  report.stages[0].time->discarded = 7;
+  report.stages[0].verification = {Verdict::failed, 13, 12.5, "off by 13"};
+  report.stages[0].probe.outcome = Probe::Outcome::refuted;
+  EXPECT_EQ(cell(report, "cache"), "warm");
+  EXPECT_EQ(cell(report, "incomplete"), "true");
+  EXPECT_EQ(cell(report, "stable"), "false");
+  EXPECT_EQ(cell(report, "discarded"), "7");
+  EXPECT_EQ(cell(report, "verify"), "failed");
+  EXPECT_EQ(cell(report, "claim"), "refuted");
+}
+
+TEST(Csv, WithoutCeilingsThereAreNoShares) {
+  Report report = timed_report();
+  report.copy.reset();
+  report.read.reset();
+  report.floor.reset();
+  EXPECT_EQ(cell(report, "share_of_copy"), "");
+  EXPECT_EQ(cell(report, "share_of_read"), "");
+  EXPECT_EQ(cell(report, "floor_s"), "");
+  EXPECT_EQ(cell(report, "median_s"), "0.0002048");
+}
+
+TEST(Csv, WithoutStagesThereIsAHeaderAlone) {
+  Report report = simulated_report();
+  report.stages.clear();
+  EXPECT_EQ(parse_csv(to_csv(report)).size(), 1U);
+}
+
+TEST(Markdown, OfAGpu) {
+  EXPECT_EQ(to_markdown(timed_report()),
+            "### NVIDIA H200, driver 580.95.05, CUDA runtime 13.0,"
+            " 2025-01-31T12:00:00Z: n = 16777216, block 256, cold cache\n"
+            "\n"
+            "Measured in the same run: copy 4194.3 GB/s read + written, read 4096.0 GB/s,"
+            " empty launch 2.50 us.\n"
+            "\n"
+            "| \\# | stage | ms | iqr % | GB/s | % copy | % read | vs 1 | step | rel error |"
+            " % bound | check |\n"
+            "| --: | :-- | --: | --: | --: | --: | --: | --: | --: | --: | --: | :-- |\n"
+            "| 1 | modulo | 0.20480 | 1.0 | 327.7 | 7.8 | 8.0 | 1.00x | - | 1.49e-08 | 1.00 |"
+            " PASSED |\n"
+            "| 8 | warp-shuffle | 0.03200 | 0.5 | 2097.2 | 50.0 | 51.2 | 6.40x | 6.40x |"
+            " 1.49e-08 | 1.00 | PASSED |\n"
+            "| 9 | shuffle-atomic | 0.02048 | 1.0 | 3276.8 | 78.1 | 80.0 | 10.00x | 1.56x |"
+            " 1.49e-08 | 1.00 | PASSED |\n"
+            "\n"
+            "PASSED: 3 of 3 stages within their bounds, no determinism claim refuted\n");
+}
+
+TEST(Markdown, OfTheSimulator) {
+  EXPECT_EQ(to_markdown(simulated_report()),
+            "### SIMT simulator, 2025-01-31T12:00:00Z: n = 16777216, block 256\n"
+            "\n"
+            "| \\# | stage | launches | depth h | rel error | % bound | check |\n"
+            "| --: | :-- | --: | --: | --: | --: | :-- |\n"
+            "| 1 | modulo | 3 | 24 | 1.49e-08 | 1.00 | PASSED |\n"
+            "| 8 | warp-shuffle | 3 | 24 | 1.49e-08 | 1.00 | PASSED |\n"
+            "| 9 | shuffle-atomic | 3 | 24 | 1.49e-08 | 1.00 | PASSED |\n"
+            "\n"
+            "PASSED: 3 of 3 stages within their bounds, no determinism claim refuted\n");
+}
+
+TEST(Markdown, TextFromOutsideIsNoMarkup) {
+  Report report = simulated_report();
+  report.device.name = "a|b *c* <d>\n# e";
+  EXPECT_EQ(line_with(to_markdown(report), "### "),
+            R"(### a\|b \*c\* \<d\>\\n\# e, 2025-01-31T12:00:00Z: n = 16777216, block 256)");
+}
+
+TEST(Markdown, AMedianThatWasNotStableIsMarkedAndExplained) {
+  const std::string explanation = "\\~ sampling ended";
+  EXPECT_EQ(line_with(to_markdown(timed_report()), explanation), "");
+  Report report = timed_report();
+  report.stages[1].time->stable = false;
+  const std::string text = to_markdown(report);
+  EXPECT_NE(text.find(R"(| warp-shuffle | 0.03200 | 0.5\~ |)"), std::string::npos) << text;
+  EXPECT_NE(text.find("| modulo | 0.20480 | 1.0 |"), std::string::npos) << text;
+  EXPECT_EQ(line_with(text, explanation),
+            "\\~ sampling ended at its time-out, before the median was stable");
+}
+
+TEST(Markdown, AWarmCacheAndAnInterruptionAreNamed) {
+  Report report = timed_report();
+  report.cache = CacheMode::warm;
+  report.incomplete = true;
+  const std::string text = to_markdown(report);
+  EXPECT_TRUE(line_with(text, "### ").ends_with("block 256, warm cache"));
+  EXPECT_EQ(line_with(text, "INCOMPLETE"),
+            "INCOMPLETE: 3 of 3 stages so far within their bounds, no determinism claim refuted");
+}
+
+}  // namespace
+}  // namespace reduce_ladder
