@@ -19,6 +19,7 @@
 
 #include "printable.hpp"
 #include "reduce_ladder/errors.hpp"
+#include "text.hpp"
 
 namespace reduce_ladder {
 namespace {
@@ -50,12 +51,6 @@ std::string shown(std::string_view text, std::size_t width = kItemWidth) {
   while (head > 0 && inside_character(head)) --head;
   while (tail < whole.size() && inside_character(tail)) ++tail;
   return whole.replace(head, tail - head, "...");
-}
-
-std::string with_separators(Index n) {
-  std::string digits = fmt::format("{}", n);
-  for (std::size_t i = digits.size(); i > 3; i -= 3) digits.insert(i - 3, 1, ',');
-  return digits;
 }
 
 // Items with commas between them after `label`, on lines that begin below the first item.

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "printable.hpp"
+#include "text.hpp"
 #include "words.hpp"
 
 namespace reduce_ladder {
@@ -45,11 +46,6 @@ std::string shorten(std::string_view text, std::size_t width) {
   std::size_t tail = text.size() - (kept - kept / 3);
   while (character_start(text, tail) != tail) ++tail;
   return fmt::format("{}...{}", text.substr(0, head), text.substr(tail));
-}
-
-std::string without_trailing_spaces(std::string line) {
-  line.erase(line.find_last_not_of(' ') + 1);
-  return line;
 }
 
 // `text` after `label`, broken between words where it is too long and indented to where it began.
@@ -110,12 +106,6 @@ std::string shortest(T value) {
 
 std::string nine_digits(float value) {
   return std::isnan(value) ? "nan" : fmt::format("{:.9g}", value);
-}
-
-std::string with_separators(Index n) {
-  std::string digits = fmt::format("{}", n);
-  for (std::size_t i = digits.size(); i > 3; i -= 3) digits.insert(i - 3, 1, ',');
-  return digits;
 }
 
 std::string format_bytes(double bytes) {

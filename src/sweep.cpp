@@ -16,6 +16,7 @@
 
 #include "printable.hpp"
 #include "reduce_ladder/errors.hpp"
+#include "text.hpp"
 #include "words.hpp"
 
 namespace reduce_ladder {
@@ -95,17 +96,6 @@ std::string time_left(double seconds) {
 }
 
 // --- Text ---
-
-std::string with_separators(Index n) {
-  std::string digits = fmt::format("{}", n);
-  for (std::size_t i = digits.size(); i > 3; i -= 3) digits.insert(i - 3, 1, ',');
-  return digits;
-}
-
-std::string without_trailing_spaces(std::string line) {
-  line.erase(line.find_last_not_of(' ') + 1);
-  return line;
-}
 
 // `text` after `label`, broken between words where it is too long and indented to where it began.
 std::string wrap(std::string_view label, std::string_view text, std::size_t width) {

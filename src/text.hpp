@@ -1,0 +1,24 @@
+// Small pieces of the texts for a person.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "reduce_ladder/stage.hpp"
+
+namespace reduce_ladder {
+
+// "16,777,216"
+inline std::string with_separators(Index n) {
+  std::string digits = fmt::format("{}", n);
+  for (std::size_t i = digits.size(); i > 3; i -= 3) digits.insert(i - 3, 1, ',');
+  return digits;
+}
+
+inline std::string without_trailing_spaces(std::string line) {
+  line.erase(line.find_last_not_of(' ') + 1);
+  return line;
+}
+
+}  // namespace reduce_ladder
