@@ -27,7 +27,7 @@ namespace {
 // Dynamic shared memory that CUDA gives a block without being asked twice.
 constexpr std::size_t kMaxSharedBytes = std::size_t{48} * 1024;
 
-// Blocks that a worker claims at a time.
+// Blocks that a worker claims at a time, where not all of them run at once.
 constexpr Index kBlocksAtATime = 16;
 
 // What all workers share while one launch runs.
@@ -43,13 +43,55 @@ struct Launch {
   Index multiplier = 1;
   Index offset = 0;
   std::atomic<Index> next_position{0};
-  std::mutex failure_mutex;
+  bool cooperative = false;  // all blocks run at once
+  std::atomic<bool> failed{false};
+  std::mutex mutex;  // of what follows
   std::exception_ptr failure;
+  // The barrier of a cooperative launch: how often it was complete, and blocks that wait there or
+  // have ended.
+  std::condition_variable barrier_complete;
+  Index barriers = 0;
+  Index waiting = 0;
+  Index ended = 0;
 
   void fail(std::exception_ptr error) {
-    const std::scoped_lock lock(failure_mutex);
+    const std::scoped_lock lock(mutex);
+    fail_locked(std::move(error));
+  }
+
+  void wait_for_other_blocks() {
+    std::unique_lock lock(mutex);
+    ++waiting;
+    check_barrier();
+    const Index before = barriers;
+    if (waiting == grid) {
+      waiting = 0;
+      ++barriers;
+      barrier_complete.notify_all();
+    } else {
+      barrier_complete.wait(lock, [&] { return barriers != before || failed; });
+    }
+    if (barriers == before) throw SimulatorFault("given up, since another block failed");
+  }
+
+  void end_block() {
+    const std::scoped_lock lock(mutex);
+    ++ended;
+    check_barrier();
+  }
+
+ private:
+  void fail_locked(std::exception_ptr error) {
     if (!failure) failure = std::move(error);
+    failed = true;
     next_position = grid;
+    barrier_complete.notify_all();
+  }
+  void check_barrier() {
+    if (failed || waiting == 0 || ended == 0 || waiting + ended < grid) return;
+    fail_locked(std::make_exception_ptr(SimulatorFault(
+        fmt::format("the barrier of the grid is reached by {} of {} blocks; the others have ended",
+                    waiting, grid))));
   }
 };
 
@@ -96,12 +138,16 @@ struct FiberQueue {
 // One host thread's share of a launch: runs one block at a time.
 class Worker {
  public:
-  Worker() : fibers_(kMaxBlock, [this] { run_threads(); }) {}
+  // For blocks of at most so many threads.
+  explicit Worker(unsigned most_threads = kMaxBlock)
+      : fibers_(most_threads, [this] { run_threads(); }) {}
 
   // Runs blocks of `launch` until none is left or one fails.
   void run(Launch& launch);
 
   void wait_for_block();
+  void wait_for_other_blocks();
+  void give_way();
   void meet(WarpOperation operation, unsigned mask, std::uint64_t bits, unsigned source,
             Place where);
   [[nodiscard]] std::uint64_t taken() const;
@@ -242,12 +288,13 @@ void Worker::run(Launch& launch) {
 
 bool Worker::begin_next_block() {
   if (position_ == position_end_) {
-    position_ = launch_->next_position.fetch_add(kBlocksAtATime);
+    const Index claimed = launch_->cooperative ? 1 : kBlocksAtATime;
+    position_ = launch_->next_position.fetch_add(claimed);
     if (position_ >= launch_->grid) {
       position_end_ = position_;
       return false;
     }
-    position_end_ = std::min(position_ + kBlocksAtATime, launch_->grid);
+    position_end_ = std::min(position_ + claimed, launch_->grid);
   }
   const Index order = position_++;
   simt::blockIdx.x =
@@ -267,6 +314,7 @@ bool Worker::begin_next_block() {
     warp.lanes = lanes == kWarpSize ? ~0U : (1U << lanes) - 1;
     warp.ended = 0;
   }
+  simt::votes = {};
   // All bits set is a NaN in every floating-point type.
   std::fill(shared_.begin(), shared_.end(), std::byte{0xff});
   return true;
@@ -351,6 +399,7 @@ void Worker::end_thread() {
   if (++ended_ == threads_) {
     // A barrier that only part of the block came to is a fault even if nobody waits there.
     if (simt::barriers.furthest != simt::barriers.complete) fault_stuck();
+    if (launch_->cooperative) launch_->end_block();
   } else if (begun_ == threads_ && ready_.empty()) {
     fault_stuck();
   }
@@ -360,6 +409,20 @@ void Worker::wait_for_block() {
   note_progress();
   if (simt::barriers.reached == simt::barriers.complete) return;
   waiting_at_[simt::barriers.reached % kLevels].push(fibers_.running(), links_);
+  suspend();
+}
+
+void Worker::wait_for_other_blocks() {
+  if (!launch_->cooperative) fault("a barrier of the grid in a launch that is not cooperative");
+  launch_->wait_for_other_blocks();
+}
+
+void Worker::give_way() {
+  if (launch_->failed) fault("given up, since another block failed");
+  std::this_thread::yield();
+  if (begun_ == threads_ && ready_.empty()) return;  // to nobody: all others wait or have ended
+  note_progress();
+  ready_.push(fibers_.running(), links_);
   suspend();
 }
 
@@ -473,6 +536,14 @@ void wait_for_block() {
   current_worker->wait_for_block();
 }
 
+void wait_for_other_blocks() {
+  current_worker->wait_for_other_blocks();
+}
+
+void give_way() {
+  current_worker->give_way();
+}
+
 void note_place(const Place& where) {
   const std::uint64_t next = simt::barriers.reached;
   Place& noted = simt::barriers.places[next % kBarriersAhead];
@@ -495,6 +566,11 @@ std::uint64_t taken() {
 
 void fault_shuffle_width(unsigned width) {
   Worker::fault(fmt::format("a shuffle of width {}: must be a power of two up to 32", width));
+}
+
+void fault_misaligned(const void* address) {
+  Worker::fault(fmt::format("a load of {} bytes from {}, which is no multiple of that",
+                            kVectorBytes, address));
 }
 
 void fault_shared_index(std::size_t index, std::size_t size) {
@@ -522,24 +598,8 @@ class Simulator::Implementation {
 
   void launch(unsigned grid, unsigned block, std::size_t shared_bytes,
               void (*kernel)(const void* arguments), const void* arguments) {
-    if (grid == 0 || block == 0 || block > kMaxBlock || shared_bytes > kMaxSharedBytes) {
-      throw SimulatorFault(
-          fmt::format("a launch of {} blocks of {} threads with {} bytes of shared memory: at "
-                      "least one block, 1 to "
-                      "{} threads and at most {} bytes are allowed",
-                      grid, block, shared_bytes, kMaxBlock, kMaxSharedBytes));
-    }
     Launch launch;
-    launch.grid = grid;
-    launch.block = block;
-    launch.shared_bytes = shared_bytes;
-    launch.kernel = kernel;
-    launch.arguments = arguments;
-    launch.seed = random_();
-    launch.offset = random_() % launch.grid;
-    do {
-      launch.multiplier = 1 + random_() % launch.grid;
-    } while (std::gcd(launch.multiplier, launch.grid) != 1);
+    prepare(launch, grid, block, shared_bytes, kernel, arguments);
     const Index useful = (launch.grid + kBlocksAtATime - 1) / kBlocksAtATime;
     {
       std::unique_lock lock(mutex_);
@@ -553,7 +613,56 @@ class Simulator::Implementation {
     if (launch.failure) std::rethrow_exception(launch.failure);
   }
 
+  void launch_cooperative(unsigned grid, unsigned block, std::size_t shared_bytes,
+                          void (*kernel)(const void* arguments), const void* arguments) {
+    Launch launch;
+    prepare(launch, grid, block, shared_bytes, kernel, arguments);
+    launch.cooperative = true;
+    const auto run_one_block = [&launch] {
+      try {
+        Worker worker(launch.block);
+        worker.run(launch);
+      } catch (...) {
+        launch.fail(std::current_exception());
+      }
+    };
+    std::vector<std::jthread> blocks;
+    try {
+      for (unsigned i = 0; i < grid; ++i) blocks.emplace_back(run_one_block);
+    } catch (const std::system_error& error) {
+      launch.fail(std::make_exception_ptr(OutOfMemoryError(
+          fmt::format("the simulator needs a thread for each of the {} blocks of a cooperative "
+                      "launch, and cannot start more than {}: {}",
+                      grid, blocks.size(), error.what()))));
+    } catch (...) {
+      launch.fail(std::current_exception());  // those that run may wait for the rest
+    }
+    blocks.clear();  // waits for them
+    if (launch.failure) std::rethrow_exception(launch.failure);
+  }
+
  private:
+  void prepare(Launch& launch, unsigned grid, unsigned block, std::size_t shared_bytes,
+               void (*kernel)(const void* arguments), const void* arguments) {
+    if (grid == 0 || block == 0 || block > kMaxBlock || shared_bytes > kMaxSharedBytes) {
+      throw SimulatorFault(
+          fmt::format("a launch of {} blocks of {} threads with {} bytes of shared memory: at "
+                      "least one block, 1 to "
+                      "{} threads and at most {} bytes are allowed",
+                      grid, block, shared_bytes, kMaxBlock, kMaxSharedBytes));
+    }
+    launch.grid = grid;
+    launch.block = block;
+    launch.shared_bytes = shared_bytes;
+    launch.kernel = kernel;
+    launch.arguments = arguments;
+    launch.seed = random_();
+    launch.offset = random_() % launch.grid;
+    do {
+      launch.multiplier = 1 + random_() % launch.grid;
+    } while (std::gcd(launch.multiplier, launch.grid) != 1);
+  }
+
   void work(const std::stop_token& stop, unsigned index) {
     // Made here, so that the fibers live and end on the thread that runs them.
     std::unique_ptr<Worker> worker;
@@ -612,6 +721,11 @@ Simulator::~Simulator() = default;
 void Simulator::launch(unsigned grid, unsigned block, std::size_t shared_bytes,
                        void (*kernel)(const void* arguments), const void* arguments) {
   implementation_->launch(grid, block, shared_bytes, kernel, arguments);
+}
+
+void Simulator::launch_cooperative(unsigned grid, unsigned block, std::size_t shared_bytes,
+                                   void (*kernel)(const void* arguments), const void* arguments) {
+  implementation_->launch_cooperative(grid, block, shared_bytes, kernel, arguments);
 }
 
 }  // namespace reduce_ladder::simt

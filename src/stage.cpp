@@ -9,7 +9,7 @@ Index Plan::depth() const {
 }
 
 Index Plan::workspace() const {
-  Index partials = 0;
+  Index partials = scratch;
   for (std::size_t i = 0; i + 1 < passes.size(); ++i) partials += passes[i].grid;
   return partials;
 }

@@ -26,6 +26,7 @@
 
 #include "reduce_ladder/place.hpp"
 #include "reduce_ladder/stage.hpp"
+#include "reduce_ladder/vector.hpp"
 
 namespace reduce_ladder::simt {
 
@@ -73,6 +74,32 @@ inline void block_barrier(Place where) {
   if (state.reached - state.complete >= kBarriersAhead) wait_for_block();
   if (state.places[state.reached % kBarriersAhead] != where) note_place(where);
   ++state.reached;
+}
+
+// One more than the number of the barrier at which a thread of the running block last voted yes,
+// for the votes at barrier b at b modulo the size. No thread is so far ahead that it meets an older
+// one.
+inline constinit thread_local std::array<std::uint64_t, 2 * kBarriersAhead> votes{};
+
+// __syncthreads_or: whether any thread of the block voted yes. Waits for all of them.
+inline bool block_barrier_or(bool vote, Place where) {
+  const std::uint64_t barrier = barriers.reached;
+  std::uint64_t& yes = votes[barrier % votes.size()];
+  if (vote) yes = barrier + 1;
+  block_barrier(where);
+  settle();
+  return yes == barrier + 1;
+}
+
+// A barrier of all blocks of a cooperative launch. Throws SimulatorFault in any other, or if some
+// blocks end without coming to it.
+void wait_for_other_blocks();
+inline void grid_barrier(Place where) {
+  block_barrier(where);
+  settle();
+  if (threadIdx.x == 0) wait_for_other_blocks();
+  block_barrier(where);
+  settle();
 }
 
 // Waits until all lanes of `mask` that still run meet, each with `bits` for the others to take.
@@ -137,11 +164,25 @@ class GlobalArray {
       return Word<T>(base_ + i);
     }
   }
+  GlobalArray operator+(Index i) const { return base_ + i; }
   [[nodiscard]] T* address() const { return base_; }
 
  private:
   T* base_;
 };
+
+[[noreturn]] void fault_misaligned(const void* address);
+
+// The vector at array + i. Throws SimulatorFault unless it lies on a border of its size.
+template <typename T>
+Vector<std::remove_const_t<T>> load_vector(GlobalArray<T> array, Index i) {
+  settle();
+  const T* const address = array.address() + i;
+  if (std::bit_cast<std::uintptr_t>(address) % kVectorBytes != 0) fault_misaligned(address);
+  Vector<std::remove_const_t<T>> vector;
+  std::memcpy(&vector, address, sizeof vector);
+  return vector;
+}
 
 // Dynamic shared memory as an array of T, bounds checked.
 template <typename T>
@@ -163,6 +204,27 @@ template <typename T>
 T atomic_add(GlobalArray<T> address, T value) {
   settle();
   return std::atomic_ref<T>(*address.address()).fetch_add(value, std::memory_order_relaxed);
+}
+
+// Accesses that threads of different blocks may make at the same time. A thread that looks again
+// and again for what another stores gives way to it at each look; that one's block has to have
+// begun.
+template <typename T>
+T fetch_add(GlobalArray<T> word, T value, std::memory_order order) {
+  settle();
+  return std::atomic_ref<T>(*word.address()).fetch_add(value, order);
+}
+template <typename T>
+void store(GlobalArray<T> word, T value, std::memory_order order) {
+  settle();
+  std::atomic_ref<T>(*word.address()).store(value, order);
+}
+void give_way();
+template <typename T>
+T load(GlobalArray<T> word, std::memory_order order) {
+  settle();
+  give_way();
+  return std::atomic_ref<T>(*word.address()).load(order);
 }
 
 [[noreturn]] void fault_shuffle_width(unsigned width);
@@ -198,9 +260,21 @@ class Simulator {
         [](const void* arguments) { (*static_cast<const Kernel*>(arguments))(); }, &kernel);
   }
 
+  // Likewise, with all blocks running at once, each on a host thread of its own. Throws
+  // OutOfMemoryError where so many cannot be had.
+  template <typename Kernel>
+  void launch_cooperative(unsigned grid, unsigned block, std::size_t shared_bytes,
+                          const Kernel& kernel) {
+    launch_cooperative(
+        grid, block, shared_bytes,
+        [](const void* arguments) { (*static_cast<const Kernel*>(arguments))(); }, &kernel);
+  }
+
  private:
   void launch(unsigned grid, unsigned block, std::size_t shared_bytes,
               void (*kernel)(const void* arguments), const void* arguments);
+  void launch_cooperative(unsigned grid, unsigned block, std::size_t shared_bytes,
+                          void (*kernel)(const void* arguments), const void* arguments);
 
   class Implementation;
   std::unique_ptr<Implementation> implementation_;

@@ -5,7 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -38,11 +40,17 @@ struct Machine {
   unsigned blocks_per_multiprocessor = 1;           // resident at once
 };
 
-// What the user and the device give a stage to plan with. `block` is in threads.
+// What the user and the device give a stage to plan with.
 struct Shape {
-  unsigned block = kDefaultBlock;
+  std::optional<unsigned> block;  // threads a block; the stage's choice if absent
   Machine machine;
+  std::optional<unsigned> grid = std::nullopt;  // blocks, for stages whose grid is free; likewise
+
+  [[nodiscard]] unsigned threads() const { return block.value_or(kDefaultBlock); }
 };
+
+// A word of device memory that blocks of one launch share: counters, flags.
+using ControlWord = unsigned long long;  // NOLINT(google-runtime-int): CUDA's type for atomics
 
 // One kernel launch: reduces `n` values to `grid` partials.
 struct Pass {
@@ -61,39 +69,62 @@ struct Plan {
   // flushes subnormal operands and results of these to zero (PTX ISA, atom.add.f32 on global
   // memory).
   Index atomic_depth = 0;
+  // Values of scratch beside the partials.
+  Index scratch = 0;
+  // Words that are zero before the first run and that every run leaves at zero.
+  std::size_t control = 0;
 
   // h of the error bound: additions on the longest path of the whole tree.
   [[nodiscard]] Index depth() const;
-  // Elements of scratch that the partials need, all passes together.
+  // Values that the partials of all passes and the scratch need.
   [[nodiscard]] Index workspace() const;
 };
 
-// Device addresses for one run. `input` holds n values, `workspace` at least Plan::workspace()
-// values. `queue` is the backend's own: a cudaStream_t, or the simulator. The result goes to
-// *output.
+// Device addresses for one run. `input` holds n values at any address that suits one of them,
+// `workspace` at least Plan::workspace() values and `control` Plan::control words, both at an
+// address that suits anything. `queue` is the backend's own: a cudaStream_t, or the simulator. The
+// result goes to *output.
 template <typename T>
 struct Problem {
   const T* input = nullptr;
   T* workspace = nullptr;
   T* output = nullptr;
+  ControlWord* control = nullptr;
   void* queue = nullptr;
 };
+
+// A sum that the ladder is held against, not one of its rungs, has this instead of a number.
+inline constexpr int kReferenceNumber = std::numeric_limits<int>::max();
 
 // One rung of the ladder, as a sum of float32. `launch` only queues work; everything that must be
 // zeroed is queued there too, so that it is part of the stage's time.
 struct Stage {
-  int number = 0;
+  int number = 0;            // unique, ascending in the table
   std::string_view name;     // as typed after --stages
   std::string_view idea;     // the one thing that this rung does differently
   std::string_view removes;  // the cost of the rung before that is gone
   Determinism determinism = Determinism::run_to_run;
-  Plan (*plan)(Index n, const Shape& shape) = nullptr;  // throws UsageError past kMaxGrid
+  // Throws UsageError past kMaxGrid, or for a grid that cannot be.
+  Plan (*plan)(Index n, const Shape& shape) = nullptr;
   void (*launch)(const Plan& plan, const Problem<float>& problem) = nullptr;
+  // 10 x major + minor of the lowest compute capability that runs it; 0: the simulator does, too.
+  int compute_capability = 0;
 };
+
+// The nine rungs that everybody knows; the rest of the table is the modern part.
+constexpr bool is_classic(const Stage& stage) {
+  return stage.number >= 1 && stage.number <= 9;
+}
+constexpr bool is_reference(const Stage& stage) {
+  return stage.number == kReferenceNumber;
+}
 
 // The table of stages in reading order, once for each backend. stages_cuda() exists only in a build
 // with CUDA.
 std::span<const Stage> stages_cuda();
 std::span<const Stage> stages_simulated();
+
+// Of the CUB that the reference stage is made of, "3.0.1". Only in a build with CUDA.
+std::string cub_version();
 
 }  // namespace reduce_ladder
