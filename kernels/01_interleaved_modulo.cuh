@@ -24,10 +24,10 @@ __global__ void interleaved_modulo(GlobalArray<const T> in, Index n, GlobalArray
 
 inline Pass interleaved_modulo_pass(Index n, const Shape& shape) {
   return {.n = n,
-          .grid = blocks_for(n, shape.block),
-          .block = shape.block,
-          .shared_values = shape.block,
-          .depth = tree_depth(shape.block)};
+          .grid = blocks_for(n, shape.threads()),
+          .block = shape.threads(),
+          .shared_values = shape.threads(),
+          .depth = tree_depth(shape.threads())};
 }
 
 template <typename T, typename Op>

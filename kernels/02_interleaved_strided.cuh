@@ -25,10 +25,10 @@ __global__ void interleaved_strided(GlobalArray<const T> in, Index n, GlobalArra
 
 inline Pass interleaved_strided_pass(Index n, const Shape& shape) {
   return {.n = n,
-          .grid = blocks_for(n, shape.block),
-          .block = shape.block,
-          .shared_values = shape.block,
-          .depth = tree_depth(shape.block)};
+          .grid = blocks_for(n, shape.threads()),
+          .block = shape.threads(),
+          .shared_values = shape.threads(),
+          .depth = tree_depth(shape.threads())};
 }
 
 template <typename T, typename Op>

@@ -37,10 +37,10 @@ __global__ void complete_unroll(GlobalArray<const T> in, Index n, GlobalArray<T>
 
 inline Pass complete_unroll_pass(Index n, const Shape& shape) {
   return {.n = n,
-          .grid = blocks_for(n, Index{2} * shape.block),
-          .block = shape.block,
-          .shared_values = shape.block,
-          .depth = 1 + tree_depth(shape.block)};
+          .grid = blocks_for(n, Index{2} * shape.threads()),
+          .block = shape.threads(),
+          .shared_values = shape.threads(),
+          .depth = 1 + tree_depth(shape.threads())};
 }
 
 template <typename T, typename Op>

@@ -43,9 +43,9 @@ inline Pass grid_stride_pass(Index n, const Shape& shape) {
   const unsigned grid = resident_blocks_for(n, shape);
   return {.n = n,
           .grid = grid,
-          .block = shape.block,
-          .shared_values = shape.block,
-          .depth = 1 + rounds(n, Index{2} * grid * shape.block) + tree_depth(shape.block)};
+          .block = shape.threads(),
+          .shared_values = shape.threads(),
+          .depth = 1 + rounds(n, Index{2} * grid * shape.threads()) + tree_depth(shape.threads())};
 }
 
 template <typename T, typename Op>

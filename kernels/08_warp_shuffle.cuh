@@ -37,10 +37,10 @@ inline Pass warp_shuffle_pass(Index n, const Shape& shape) {
   const unsigned grid = resident_blocks_for(n, shape);
   return {.n = n,
           .grid = grid,
-          .block = shape.block,
-          .shared_values = shape.block / 32,
-          .depth = 1 + rounds(n, Index{2} * grid * shape.block) + tree_depth(32) +
-                   tree_depth(shape.block / 32)};
+          .block = shape.threads(),
+          .shared_values = shape.threads() / 32,
+          .depth = 1 + rounds(n, Index{2} * grid * shape.threads()) + tree_depth(32) +
+                   tree_depth(shape.threads() / 32)};
 }
 
 template <typename T, typename Op>

@@ -2,25 +2,37 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 
 #include "reduce_ladder/simulator.hpp"
 
 #define REDUCE_LADDER_BACKEND sim_backend
 #define __global__  // NOLINT(bugprone-reserved-identifier): the simulator plays the implementation
 #define __device__  // NOLINT(bugprone-reserved-identifier): likewise
+#define __launch_bounds__(...)  // NOLINT(bugprone-reserved-identifier): likewise
 
 namespace reduce_ladder::inline sim_backend {
 
 using simt::blockDim;
 using simt::blockIdx;
+using simt::fetch_add;
 using simt::GlobalArray;
 using simt::gridDim;
+using simt::load;
+using simt::load_vector;
 using simt::SharedArray;
+using simt::store;
 using simt::threadIdx;
+using std::memory_order_acq_rel;
+using std::memory_order_relaxed;
 
 // NOLINTBEGIN(bugprone-reserved-identifier): CUDA's names
 inline void __syncthreads(Place where = Place::here()) {
   simt::block_barrier(where);
+}
+
+inline bool __syncthreads_or(bool vote, Place where = Place::here()) {
+  return simt::block_barrier_or(vote, where);
 }
 
 inline void __syncwarp(unsigned mask = 0xffffffff, Place where = Place::here()) {
@@ -44,6 +56,18 @@ SharedArray<T> shared_memory() {
   return {};
 }
 
+// Values from `array` to the next 16-byte border.
+template <typename T>
+unsigned values_before_border(GlobalArray<T> array) {
+  return static_cast<unsigned>((0 - std::bit_cast<std::uintptr_t>(array.address())) % kVectorBytes /
+                               sizeof(T));
+}
+
+// A barrier of all blocks of a cooperative launch, which orders their accesses to memory.
+inline void wait_for_grid(Place where = Place::here()) {
+  simt::grid_barrier(where);
+}
+
 // Queues one launch of a kernel over values of type T.
 template <typename T, typename... Parameters>
 void launch(void (*kernel)(Parameters...), const Pass& pass, void* queue,
@@ -52,10 +76,23 @@ void launch(void (*kernel)(Parameters...), const Pass& pass, void* queue,
       pass.grid, pass.block, pass.shared_values * sizeof(T), [&] { kernel(arguments...); });
 }
 
+// Likewise, with all blocks running at once.
+template <typename T, typename... Parameters>
+void launch_cooperative(void (*kernel)(Parameters...), const Pass& pass, void* queue,
+                        std::type_identity_t<Parameters>... arguments) {
+  static_cast<simt::Simulator*>(queue)->launch_cooperative(
+      pass.grid, pass.block, pass.shared_values * sizeof(T), [&] { kernel(arguments...); });
+}
+
 // Zeroes `count` values, in order with the launches.
 template <typename T>
 void zero(T* values, std::size_t count, void* /*queue*/) {
   std::fill_n(values, count, T{});
 }
+
+// What only a GPU runs.
+inline constexpr bool kHasBulkCopies = false;
+inline constexpr decltype(Stage::plan) plan_cub = nullptr;      // NOLINT: a function elsewhere
+inline constexpr decltype(Stage::launch) launch_cub = nullptr;  // NOLINT: likewise
 
 }  // namespace reduce_ladder::inline sim_backend

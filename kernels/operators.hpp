@@ -1,6 +1,10 @@
 // What a stage reduces with: an associative operator, its identity, and the two at one address.
 #pragma once
 
+#include <cstring>
+
+#include "reduce_ladder/vector.hpp"
+
 namespace reduce_ladder::inline REDUCE_LADDER_BACKEND {
 
 template <typename T>
@@ -13,5 +17,21 @@ struct Sum {
   }
   static constexpr bool kIdentityIsZero = true;
 };
+
+template <typename T>
+__device__ Vector<T> same_in_all_lanes(T value) {
+  Vector<T> vector;
+  for (T& lane : vector.lane) lane = value;
+  return vector;
+}
+
+// The bits of a value as another type of the same size.
+template <typename To, typename From>
+__device__ To same_bits(From from) {
+  static_assert(sizeof(To) == sizeof(From));
+  To to;
+  memcpy(&to, &from, sizeof to);
+  return to;
+}
 
 }  // namespace reduce_ladder::inline REDUCE_LADDER_BACKEND

@@ -1,6 +1,7 @@
 // The ladder in reading order: the only list of stages.
 #pragma once
 
+#include "00_atomic_per_element.cuh"
 #include "01_interleaved_modulo.cuh"
 #include "02_interleaved_strided.cuh"
 #include "03_sequential.cuh"
@@ -10,6 +11,11 @@
 #include "07_grid_stride.cuh"
 #include "08_warp_shuffle.cuh"
 #include "09_shuffle_atomic.cuh"
+#include "10_vector_loads.cuh"
+#include "11_last_block.cuh"
+#include "12_grid_barrier.cuh"
+#include "13_bulk_copy.cuh"
+#include "17_flagged_partials.cuh"
 
 namespace reduce_ladder::inline REDUCE_LADDER_BACKEND {
 
@@ -17,6 +23,12 @@ using enum Determinism;
 
 // clang-format off
 inline constexpr Stage kStages[] = {
+    {.number = 0, .name = "atomic-per-element",
+     .idea = "one atomicAdd for every element",
+     .removes = "nothing: the question before the ladder",
+     .determinism = not_guaranteed,
+     .plan = atomic_per_element_plan,
+     .launch = launch_atomic_per_element<float, Sum<float>>},
     {.number = 1, .name = "interleaved-modulo",
      .idea = "interleaved addressing, chosen by a modulo",
      .removes = "nothing: the baseline",
@@ -71,6 +83,44 @@ inline constexpr Stage kStages[] = {
      .determinism = not_guaranteed,
      .plan = shuffle_atomic_plan,
      .launch = launch_shuffle_atomic<float, Sum<float>>},
+    {.number = 10, .name = "vector-loads",
+     .idea = "four loads of 16 bytes in flight a thread",
+     .removes = "load instructions, and waiting for one sum",
+     .determinism = run_to_run,
+     .plan = plan_until_one<vector_loads_pass<float, kFourLoads>>,
+     .launch = launch_vector_loads<float, Sum<float>>},
+    {.number = 11, .name = "last-block",
+     .idea = "the block with the last ticket adds all partials",
+     .removes = "the second launch, in a fixed order",
+     .determinism = run_to_run,
+     .plan = last_block_plan<float>,
+     .launch = launch_last_block<float, Sum<float>>},
+    {.number = 12, .name = "grid-barrier",
+     .idea = "a barrier of all blocks, resident by a cooperative launch",
+     .removes = "the ticket counter",
+     .determinism = run_to_run,
+     .plan = grid_barrier_plan<float>,
+     .launch = launch_grid_barrier<float, Sum<float>>},
+    {.number = 13, .name = "bulk-copy",
+     .idea = "tiles copied ahead into a ring of shared memory",
+     .removes = "loads through registers",
+     .determinism = run_to_run,
+     .plan = bulk_copy_plan<float>,
+     .launch = launch_bulk_copy<float, Sum<float>>,
+     .compute_capability = 90},
+    {.number = 17, .name = "flagged-partials",
+     .idea = "partial and flag in one word, added as they come in",
+     .removes = "the fence before the ticket, and the wait after it",
+     .determinism = run_to_run,
+     .plan = flagged_partials_plan<float>,
+     .launch = launch_flagged_partials<float, Sum<float>>},
+    {.number = kReferenceNumber, .name = "cub",
+     .idea = "cub::DeviceReduce::Sum of the CUDA Toolkit",
+     .removes = "nothing: what the ladder is held against",
+     .determinism = run_to_run,
+     .plan = plan_cub,
+     .launch = launch_cub,
+     .compute_capability = 50},
 };
 // clang-format on
 

@@ -1,0 +1,89 @@
+// Each thread had two loads of four bytes in flight and waited for them to add to its one sum.
+// Here it has four loads of sixteen bytes in flight, and a sum for each that waits for no other.
+#pragma once
+
+#include "operators.hpp"
+#include "passes.hpp"
+#include "trees.hpp"
+
+namespace reduce_ladder::inline REDUCE_LADDER_BACKEND {
+
+// The sum of this thread's share of in[0, n), as one of block `block` of `blocks`, with `kLoads`
+// loads in flight. Count is the type of positions: one that holds n and a round more. `one_round`:
+// the blocks load everything at once.
+template <typename Op, unsigned kBlock, unsigned kLoads, bool one_round = false, typename T,
+          typename Count>
+__device__ T fold_vectors(GlobalArray<const T> in, Count n, Count block, Count blocks) {
+  // A vector lies on a 16-byte border. The few values before the first and behind the last border
+  // are loaded one by one.
+  const Count before = values_before_border(in);
+  const Count head = before < n ? before : n;
+  const Count vectors = (n - head) / kLanes<T>;
+  const Count tail = head + vectors * kLanes<T>;
+  const Count thread = block * kBlock + threadIdx.x;
+  T sums[kLoads];
+  for (T& sum : sums) sum = Op::identity();
+  if (thread < head) sums[0] = in[thread];
+  if (tail + thread < n) sums[1] = in[tail + thread];
+
+  const GlobalArray<const T> body = in + head;
+  Vector<T> loaded[kLoads];
+  const auto add_loaded = [&] {
+    for (unsigned k = 0; k < kLoads; ++k) sums[k] = Op::combine(sums[k], lane_tree<Op>(loaded[k]));
+  };
+  // In a round, a block loads neighbours.
+  Count i = block * (kBlock * kLoads) + threadIdx.x;
+  if constexpr (!one_round) {
+    for (; i + (kLoads - 1) * kBlock < vectors; i += blocks * (kBlock * kLoads)) {
+      for (unsigned k = 0; k < kLoads; ++k) {
+        loaded[k] = load_vector(body, (i + k * kBlock) * kLanes<T>);
+      }
+      add_loaded();
+    }
+  }
+  if (i < vectors) {  // what is left of a round
+    for (unsigned k = 0; k < kLoads; ++k) {
+      loaded[k] = i + k * kBlock < vectors ? load_vector(body, (i + k * kBlock) * kLanes<T>)
+                                           : same_in_all_lanes(Op::identity());
+    }
+    add_loaded();
+  }
+  for (unsigned s = kLoads / 2; s > 0; s /= 2) {
+    for (unsigned k = 0; k < s; ++k) sums[k] = Op::combine(sums[k], sums[k + s]);
+  }
+  return sums[0];
+}
+
+inline constexpr unsigned kFourLoads = 4;
+
+template <typename T, typename Op, unsigned kBlock>
+__global__ void __launch_bounds__(kBlock, kResidentThreads / kBlock)
+    vector_loads(GlobalArray<const T> in, Index n, GlobalArray<T> partials) {
+  T sum = fold_vectors<Op, kBlock, kFourLoads>(in, n, Index{blockIdx.x}, Index{gridDim.x});
+  sum = block_tree<Op, kBlock>(sum, shared_memory<T>());
+  if (threadIdx.x == 0) partials[blockIdx.x] = sum;
+}
+
+// One pass of blocks of at most `most_threads`, which leave a partial each.
+template <typename T, unsigned kLoads, unsigned most_threads = kMaxBlock>
+Pass vector_loads_pass(Index n, const Shape& shape) {
+  const auto [grid, block] = spread(n, kLoads * kLanes<T>, most_threads, shape);
+  const Index vectors_a_round = Index{kLoads} * grid * block;
+  return {.n = n,
+          .grid = grid,
+          .block = block,
+          .shared_values = block / 32,
+          .depth = tree_depth(kLanes<T>) + rounds(n / kLanes<T>, vectors_a_round) +
+                   tree_depth(kLoads) + tree_depth(block)};
+}
+
+template <typename T, typename Op>
+void launch_vector_loads(const Plan& plan, const Problem<T>& problem) {
+  run_passes(plan, problem, [](const Pass& pass, void* queue, const T* in, T* partials) {
+    with_constant_block(pass.block, [&](auto block) {
+      launch<T>(vector_loads<T, Op, block>, pass, queue, in, pass.n, partials);
+    });
+  });
+}
+
+}  // namespace reduce_ladder::inline REDUCE_LADDER_BACKEND
