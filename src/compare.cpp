@@ -124,6 +124,12 @@ Index count_at(const Json& document, const std::string& path) {
   return value.get<Index>();
 }
 
+// Nothing where the field is null.
+std::optional<Index> count_or_null_at(const Json& document, const std::string& path) {
+  if (field(document, path).is_null()) return std::nullopt;
+  return count_at(document, path);
+}
+
 // Texts such as "nan", which stand for what JSON has no number for, are no times.
 double seconds_at(const Json& document, const std::string& path) {
   const Json& value = field(document, path);
@@ -159,8 +165,8 @@ Summary summary_at(const Json& document, const std::string& path) {
 
 RecordedStage stage_at(const Json& document, const std::string& path) {
   RecordedStage stage;
-  stage.number = count_at(document, path + "/number");
-  if (stage.number > kMaxNumber) {
+  stage.number = count_or_null_at(document, path + "/number");
+  if (stage.number && *stage.number > kMaxNumber) {
     refuse_field(path + "/number", fmt::format("at most {}", kMaxNumber));
   }
   stage.name = text_at(document, path + "/name");
@@ -207,7 +213,9 @@ Record parse(std::string_view text) {
   record.bytes = count_at(document, "/input/bytes");
   record.source = text_at(document, "/input/source");
   if (field(document, "/input/seed").is_null()) record.source = "a file";
-  record.block = count_at(document, "/block");
+  record.block = count_or_null_at(document, "/block");
+  // Reports older than the field are of stages that chose their grids.
+  if (document.contains("grid")) record.grid = count_or_null_at(document, "/grid");
   // Reports older than the field are of a cold cache.
   record.cache = document.contains("cache") ? one_of(document, "/cache", "cold", "warm") : "cold";
   record.failed = one_of(document, "/verdict", "passed", "failed") == "failed";
@@ -259,14 +267,19 @@ struct Property {
   std::string next;
 };
 
+// A part of the launch shape.
+std::string chosen(const std::optional<Index>& value) {
+  return value ? fmt::format("{}", *value) : "each stage's own";
+}
+
 std::vector<Property> differing_properties(const Record& base, const Record& next) {
   const auto device = [](const Record& r) { return r.device_kind + " " + r.device_name; };
-  std::vector<Property> properties = {
-      {"device", device(base), device(next)},
-      {"n", fmt::format("{}", base.n), fmt::format("{}", next.n)},
-      {"input", base.source, next.source},
-      {"block", fmt::format("{}", base.block), fmt::format("{}", next.block)},
-      {"cache", base.cache, next.cache}};
+  std::vector<Property> properties = {{"device", device(base), device(next)},
+                                      {"n", fmt::format("{}", base.n), fmt::format("{}", next.n)},
+                                      {"input", base.source, next.source},
+                                      {"block", chosen(base.block), chosen(next.block)},
+                                      {"grid", chosen(base.grid), chosen(next.grid)},
+                                      {"cache", base.cache, next.cache}};
   std::erase_if(properties, [](const Property& p) { return p.base == p.next; });
   return properties;
 }
@@ -346,12 +359,11 @@ std::string_view to_word(Change change) {
 // --- The text of a comparison ---
 
 std::string format_record(std::string_view label, const Record& record) {
-  std::vector<std::string> facts = {shown(record.device_name),
-                                    shown(record.date),
+  std::vector<std::string> facts = {shown(record.device_name), shown(record.date),
                                     fmt::format("n = {}", with_separators(record.n)),
-                                    shown(record.source),
-                                    fmt::format("block {}", record.block),
-                                    record.cache + " cache"};
+                                    shown(record.source), record.cache + " cache"};
+  if (record.block) facts.push_back(fmt::format("block {}", *record.block));
+  if (record.grid) facts.push_back(fmt::format("grid {}", *record.grid));
   if (record.failed) facts.emplace_back("checks FAILED");
   if (record.incomplete) facts.emplace_back("incomplete");
   return fmt::format("{:<{}}{}\n{}", label, kLabelWidth, shown(record.path, kWidth - kLabelWidth),
@@ -374,7 +386,7 @@ using Row = std::array<std::string, kColumns>;
 
 Row row(const StageComparison& stage) {
   const bool both = compared(stage);
-  return {fmt::format("{}", stage.number),
+  return {stage.number ? fmt::format("{}", *stage.number) : "ref",
           shown(stage.name, kNameWidth),
           milliseconds(stage.base),
           milliseconds(stage.next),
@@ -444,7 +456,8 @@ ParsedCompareOptions parse_compare_options(int argc, const char* const* argv) {
          fmt::format("Slowdown that is let pass, 0% to {}% (default {})", kMaxPercent,
                      percent(options.fail_slower)))
       ->type_name("PERCENT");
-  app.add_flag("--any", options.any, "Compare although device, n, input, block or cache differ")
+  app.add_flag("--any", options.any,
+               "Compare although device, n, input, block, grid or\ncache differ")
       ->disable_flag_override();
 
   try {

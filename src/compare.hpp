@@ -25,7 +25,7 @@ struct ParsedCompareOptions {
 
 // What a comparison needs of a stage in a report. Seconds.
 struct RecordedStage {
-  Index number = 0;
+  std::optional<Index> number;  // absent for the reference
   std::string name;
   std::optional<Summary> time;  // median, iqr and samples; absent where nothing was timed
 };
@@ -38,9 +38,10 @@ struct Record {
   std::string date;
   Index n = 0;
   Index bytes = 0;
-  std::string source;  // of the values: the generator, or "a file", whatever its path
-  Index block = 0;
-  std::string cache;  // "cold" or "warm"
+  std::string source;          // of the values: the generator, or "a file", whatever its path
+  std::optional<Index> block;  // asked for; else each stage's own
+  std::optional<Index> grid;   // likewise
+  std::string cache;           // "cold" or "warm"
   bool failed = false;
   bool incomplete = false;
   std::vector<RecordedStage> stages;
@@ -50,7 +51,7 @@ enum class Change { slower, faster, same, untimed, base_only, new_only };
 
 // Times are medians in seconds; ratios are new / base.
 struct StageComparison {
-  Index number = 0;
+  std::optional<Index> number;  // absent for the reference
   std::string name;
   std::optional<double> base;
   std::optional<double> next;

@@ -6,6 +6,7 @@
 // and an event. No host time can enter the figure. Afterwards the result is looked at: a stage that
 // wrote nothing is not timed.
 #include <cuda_runtime_api.h>
+
 #include <nvtx3/nvToolsExt.h>
 
 #include <algorithm>
@@ -21,6 +22,7 @@
 #include "nvml.hpp"
 #include "reduce_ladder/cuda_check.hpp"
 #include "reduce_ladder/device.hpp"
+#include "reduce_ladder/vector.hpp"
 #include "statistics.hpp"
 
 namespace reduce_ladder {
@@ -62,8 +64,9 @@ class DeviceArray {
   DeviceArray(const DeviceArray&) = delete;
   DeviceArray& operator=(const DeviceArray&) = delete;
 
-  void reserve(std::size_t count) {
-    if (count <= count_) return;
+  // Whether the array is a new one.
+  bool reserve(std::size_t count) {
+    if (count <= count_) return false;
     cuda_check(cudaFree(std::exchange(data_, nullptr)));
     count_ = 0;
     if (cudaMalloc(reinterpret_cast<void**>(&data_), count * sizeof(T)) != cudaSuccess) {
@@ -77,6 +80,7 @@ class DeviceArray {
                              std::to_string(total) + " are free");
     }
     count_ = count;
+    return true;
   }
   [[nodiscard]] T* data() const { return data_; }
 
@@ -160,7 +164,8 @@ DeviceInfo describe(int ordinal) {
                        .l2_bytes = static_cast<std::size_t>(properties.l2CacheSize),
                        .theoretical_bandwidth = 2 * memory_clock * bus_bytes,
                        .driver = driver_version(),
-                       .runtime = cuda_version(runtime)};
+                       .runtime = cuda_version(runtime),
+                       .cub = cub_version()};
   return info;
 }
 
@@ -180,19 +185,20 @@ class CudaDevice final : public Device {
   [[nodiscard]] const DeviceInfo& info() const override { return info_; }
   [[nodiscard]] std::span<const Stage> stages() const override { return stages_cuda(); }
 
-  void load(std::span<const float> values) override {
-    input_.reserve(values.size());
-    cuda_check(cudaMemcpyAsync(input_.data(), values.data(), values.size_bytes(),
-                               cudaMemcpyHostToDevice, stream_));
+  using Device::load;
+  void load(std::span<const float> values, unsigned misalignment) override {
+    array_.reserve(values.size() + misalignment);
+    input_ = array_.data() + misalignment;
+    cuda_check(cudaMemcpyAsync(input_, values.data(), values.size_bytes(), cudaMemcpyHostToDevice,
+                               stream_));
     cuda_check(cudaStreamSynchronize(stream_));
   }
 
   float run(const Stage& stage, const Plan& plan, float poison) override {
-    const NvtxRange range("stage " + std::to_string(stage.number) + " " + std::string(stage.name));
-    const Index partials = plan.workspace();
-    workspace_.reserve(partials);
+    const NvtxRange range("stage " + std::string(stage.name));
+    reserve(plan);
     cuda_check(cudaMemsetAsync(workspace_.data(), std::isnan(poison) ? 0xff : 0,
-                               partials * sizeof(float), stream_));
+                               plan.workspace() * sizeof(float), stream_));
     float result = poison;
     cuda_check(
         cudaMemcpyAsync(output_.data(), &result, sizeof result, cudaMemcpyHostToDevice, stream_));
@@ -205,7 +211,7 @@ class CudaDevice final : public Device {
 
   std::optional<Samples> time(const Stage& stage, const Plan& plan,
                               const Sampling& sampling) override {
-    workspace_.reserve(plan.workspace());
+    reserve(plan);
     return sample(
         sampling, [&] { stage.launch(plan, problem()); },
         [&] {
@@ -214,8 +220,7 @@ class CudaDevice final : public Device {
               cudaMemcpyAsync(&bits, output_.data(), sizeof bits, cudaMemcpyDeviceToHost, stream_));
           cuda_check(cudaStreamSynchronize(stream_));
           if (bits == kPoisonBits) {
-            throw CudaError("stage " + std::to_string(stage.number) +
-                            " wrote no result in a timed run");
+            throw CudaError("stage " + std::string(stage.name) + " wrote no result in a timed run");
           }
         });
   }
@@ -242,7 +247,7 @@ class CudaDevice final : public Device {
     if (bytes == 0) return std::nullopt;
     const auto read = [&](const ReadShape& shape) {
       return [this, shape, bytes] {
-        queue_read(input_.data(), bytes, sink_.data(), shape, info_.machine, stream_);
+        queue_read(array_.data(), bytes, sink_.data(), shape, info_.machine, stream_);
       };
     };
     // A short look at each shape, and then a long one at the best.
@@ -277,12 +282,20 @@ class CudaDevice final : public Device {
 
  private:
   [[nodiscard]] Problem<float> problem() const {
-    return {input_.data(), workspace_.data(), output_.data(), static_cast<cudaStream_t>(stream_)};
+    return {input_, workspace_.data(), output_.data(), control_.data(),
+            static_cast<cudaStream_t>(stream_)};
+  }
+
+  // Makes room for what `plan` needs beside the input. Control words are zero when they are new.
+  void reserve(const Plan& plan) {
+    workspace_.reserve(plan.workspace());
+    if (control_.reserve(plan.control)) {
+      cuda_check(cudaMemsetAsync(control_.data(), 0, plan.control * sizeof(ControlWord), stream_));
+    }
   }
 
   // All bits set is a NaN, and none that arithmetic makes.
   static constexpr std::uint32_t kPoisonBits = 0xffffffff;
-  static constexpr std::size_t kVectorBytes = 16;
 
   void poison_output() {
     cuda_check(cudaMemsetAsync(output_.data(), 0xff, sizeof(float), stream_));
@@ -360,8 +373,10 @@ class CudaDevice final : public Device {
   std::size_t flush_bytes_;
   DeviceArray<std::byte> flush_;
   DeviceArray<unsigned> sink_;
-  DeviceArray<float> input_;
+  DeviceArray<float> array_;  // that the input lies in
+  float* input_ = nullptr;
   DeviceArray<float> workspace_;
+  DeviceArray<ControlWord> control_;
   DeviceArray<float> output_;
 };
 

@@ -1,15 +1,21 @@
 // The simulator as a device. It has no clock worth trusting.
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+
 #include "parallel.hpp"
 #include "reduce_ladder/device.hpp"
 #include "reduce_ladder/simulator.hpp"
+#include "reduce_ladder/vector.hpp"
 
 namespace reduce_ladder {
 namespace {
 
 // The machine that is simulated. Fixed, so that launch shapes, and with them the bits of the sums,
-// do not depend on the host.
+// do not depend on the host. Few blocks, since each one of a cooperative launch takes a thread of
+// the host.
 constexpr Machine kMachine{
-    .multiprocessors = 16, .threads_per_multiprocessor = 2048, .blocks_per_multiprocessor = 32};
+    .multiprocessors = 16, .threads_per_multiprocessor = 2048, .blocks_per_multiprocessor = 8};
 
 class SimulatedDevice final : public Device {
  public:
@@ -22,12 +28,30 @@ class SimulatedDevice final : public Device {
   [[nodiscard]] const DeviceInfo& info() const override { return info_; }
   [[nodiscard]] std::span<const Stage> stages() const override { return stages_simulated(); }
 
-  void load(std::span<const float> values) override { values_ = values; }
+  using Device::load;
+  void load(std::span<const float> values, unsigned misalignment) override {
+    const std::uintptr_t wanted = misalignment * sizeof(float);
+    if (std::bit_cast<std::uintptr_t>(values.data()) % kVectorBytes == wanted) {
+      values_ = values.data();
+      copy_.clear();
+      return;
+    }
+    static_assert(__STDCPP_DEFAULT_NEW_ALIGNMENT__ % kVectorBytes == 0);
+    copy_.assign(misalignment, kNan);
+    copy_.insert(copy_.end(), values.begin(), values.end());
+    values_ = copy_.data() + misalignment;
+  }
 
   float run(const Stage& stage, const Plan& plan, float poison) override {
     workspace_.assign(plan.workspace(), poison);
+    if (control_.size() < plan.control) control_.resize(plan.control);
     float output = poison;
-    stage.launch(plan, {values_.data(), workspace_.data(), &output, &simulator_});
+    try {
+      stage.launch(plan, {values_, workspace_.data(), &output, control_.data(), &simulator_});
+    } catch (...) {
+      std::ranges::fill(control_, 0);  // an abandoned launch leaves them as they are
+      throw;
+    }
     return output;
   }
 
@@ -49,8 +73,10 @@ class SimulatedDevice final : public Device {
  private:
   DeviceInfo info_;
   simt::Simulator simulator_;
-  std::span<const float> values_;
+  const float* values_ = nullptr;
+  std::vector<float> copy_;  // of values that lay elsewhere than was asked for
   std::vector<float> workspace_;
+  std::vector<ControlWord> control_;
 };
 
 }  // namespace

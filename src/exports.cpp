@@ -13,6 +13,7 @@
 
 #include "printable.hpp"
 #include "report.hpp"
+#include "text.hpp"
 #include "words.hpp"
 
 namespace reduce_ladder {
@@ -31,6 +32,10 @@ std::string quoted(std::string_view field) {
 template <typename T>
 std::string real(T value) {
   return std::isnan(value) ? "nan" : fmt::format("{}", value);
+}
+
+std::string known(unsigned value) {
+  return value > 0 ? fmt::to_string(value) : "";
 }
 
 // The names of the cells of a row, and how a row finds them.
@@ -62,13 +67,13 @@ constexpr std::array kFields = {
     Field{"n", [](const Report& r, const StageResult&) { return fmt::to_string(r.input.n); }},
     Field{"bytes", [](const Report& r,
                       const StageResult&) { return fmt::to_string(r.input.n * sizeof(float)); }},
-    Field{"block", [](const Report& r, const StageResult&) { return fmt::to_string(r.block); }},
+    Field{"grid", [](const Report&, const StageResult& s) { return known(s.grid); }},
+    Field{"block", [](const Report&, const StageResult& s) { return known(s.block); }},
     Field{"cache",
           [](const Report& r, const StageResult&) {
             return r.device.cuda ? std::string(to_word(r.cache)) : "";
           }},
-    Field{"stage",
-          [](const Report&, const StageResult& s) { return fmt::to_string(s.stage->number); }},
+    Field{"stage", [](const Report&, const StageResult& s) { return number_of(*s.stage); }},
     Field{"name", [](const Report&, const StageResult& s) { return std::string(s.stage->name); }},
     Field{"median_s", time_cell<&Summary::median>},
     Field{"min_s", time_cell<&Summary::min>},
@@ -97,15 +102,18 @@ constexpr std::array kFields = {
           }},
     Field{"floor_s",
           [](const Report& r, const StageResult&) { return r.floor ? real(r.floor->median) : ""; }},
-    Field{"result", [](const Report&, const StageResult& s) { return real(s.result); }},
+    Field{"result",
+          [](const Report&, const StageResult& s) { return s.ran ? real(s.result) : ""; }},
     Field{"reference", [](const Report& r, const StageResult&) { return real(r.reference.sum); }},
-    Field{"error", [](const Report&, const StageResult& s) { return real(s.verification.error); }},
-    Field{"bound", [](const Report&, const StageResult& s) { return real(s.verification.bound); }},
-    Field{"depth", [](const Report&, const StageResult& s) { return fmt::to_string(s.depth); }},
+    Field{"error", [](const Report&,
+                      const StageResult& s) { return s.ran ? real(s.verification.error) : ""; }},
+    Field{"bound", [](const Report&,
+                      const StageResult& s) { return s.ran ? real(s.verification.bound) : ""; }},
+    Field{"depth",
+          [](const Report&, const StageResult& s) { return s.ran ? fmt::to_string(s.depth) : ""; }},
     Field{"verify",
-          [](const Report&, const StageResult& s) {
-            return std::string(to_word(s.verification.verdict));
-          }},
+          [](const Report&,
+             const StageResult& s) { return std::string(to_word(s.verification.verdict)); }},
     Field{"note", [](const Report&, const StageResult& s) { return s.verification.note; }},
     Field{
         "determinism",
@@ -116,8 +124,7 @@ constexpr std::array kFields = {
           [](const Report&, const StageResult& s) { return fmt::to_string(s.probe.distinct); }},
     Field{"claim", [](const Report&,
                       const StageResult& s) { return std::string(to_word(s.probe.outcome)); }},
-    Field{"launches",
-          [](const Report&, const StageResult& s) { return fmt::to_string(s.launches); }},
+    Field{"launches", [](const Report&, const StageResult& s) { return known(s.launches); }},
 };
 
 // --- Markdown ---
@@ -143,7 +150,9 @@ std::string heading(const Report& report) {
     text += fmt::format(", driver {}, CUDA runtime {}", plain(report.device.cuda->driver),
                         plain(report.device.cuda->runtime));
   }
-  text += fmt::format(", {}: n = {}, block {}", report.date, report.input.n, report.block);
+  text += fmt::format(", {}: n = {}", report.date, report.input.n);
+  if (report.block) text += fmt::format(", block {}", *report.block);
+  if (report.grid) text += fmt::format(", grid {}", *report.grid);
   if (report.device.cuda) text += fmt::format(", {} cache", to_word(report.cache));
   return text + "\n";
 }

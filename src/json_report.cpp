@@ -4,6 +4,7 @@
 #include <cmath>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "report.hpp"
 #include "words.hpp"
@@ -49,7 +50,8 @@ Json device_json(const DeviceInfo& device) {
           {"theoretical_bytes_per_second",
            cuda.theoretical_bandwidth > 0 ? number(cuda.theoretical_bandwidth) : Json()},
           {"driver", cuda.driver},
-          {"runtime", cuda.runtime}};
+          {"runtime", cuda.runtime},
+          {"cub", cuda.cub}};
 }
 
 Json input_json(const InputInfo& input) {
@@ -113,21 +115,25 @@ Json ceilings_json(const Report& report) {
 Json stage_json(const StageResult& result, Index n) {
   const Verification& verification = result.verification;
   const Probe& probe = result.probe;
-  Json json = {{"number", result.stage->number},
+  const auto if_ran = [&](Json value) { return result.ran ? std::move(value) : Json(); };
+  const auto if_known = [](unsigned value) { return value > 0 ? Json(value) : Json(); };
+  Json json = {{"number", is_reference(*result.stage) ? Json() : Json(result.stage->number)},
                {"name", result.stage->name},
                {"removes", result.stage->removes},
-               {"result", number(result.result)},
-               {"error", number(verification.error)},
-               {"bound", number(verification.bound)},
-               {"depth", result.depth},
+               {"result", if_ran(number(result.result))},
+               {"error", if_ran(number(verification.error))},
+               {"bound", if_ran(number(verification.bound))},
+               {"depth", if_ran(result.depth)},
                {"verify", to_word(verification.verdict)},
                {"note", verification.note.empty() ? Json() : Json(verification.note)}};
-  json["determinism"] = {{"class", to_word(probe.claimed)}, {"repeats", probe.repeats},
-                         {"distinct", probe.distinct},      {"min", number(probe.min)},
-                         {"max", number(probe.max)},        {"verdict", to_word(probe.outcome)}};
+  json["determinism"] = {{"class", to_word(probe.claimed)},  {"repeats", probe.repeats},
+                         {"distinct", probe.distinct},       {"min", if_ran(number(probe.min))},
+                         {"max", if_ran(number(probe.max))}, {"verdict", to_word(probe.outcome)}};
   json["time_s"] = result.time ? summary_json(*result.time) : Json();
   json["gbps"] = result.time ? number(read_bandwidth(n, result.time->median) / 1e9) : Json();
-  json["launches"] = result.launches;
+  json["launches"] = if_known(result.launches);
+  json["grid"] = if_known(result.grid);
+  json["block"] = if_known(result.block);
   return json;
 }
 
@@ -144,7 +150,8 @@ std::string to_json(const Report& report) {
                      {"device", device_json(report.device)},
                      {"state", states_json(report)},
                      {"clocks_moved", clocks_moved_json(report)},
-                     {"block", report.block},
+                     {"block", or_null(report.block)},
+                     {"grid", or_null(report.grid)},
                      {"cache", to_word(report.cache)},
                      {"input", input_json(report.input)},
                      {"reference",

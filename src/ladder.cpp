@@ -23,13 +23,28 @@ const Stage& find_stage(std::span<const Stage> stages, int number) {
   return *found;
 }
 
+std::optional<StageResult> skipped(const Stage& stage, const std::string& why) {
+  StageResult result;
+  result.stage = &stage;
+  result.ran = false;
+  result.result = Device::kNan;
+  result.verification = {.verdict = Verdict::skipped, .error = 0, .bound = 0, .note = why};
+  result.probe.claimed = stage.determinism;
+  return result;
+}
+
 // Nothing if interrupted before the last run.
 std::optional<StageResult> run_stage(Device& device, const Stage& stage, const Plan& plan,
                                      const Climb& what, const Reference& reference,
                                      const Progress& progress, const Interrupted& interrupted) {
   StageResult result;
   result.stage = &stage;
-  result.launches = static_cast<unsigned>(plan.passes.size());
+  const Pass& first = plan.passes.front();
+  if (first.block > 0) {
+    result.launches = static_cast<unsigned>(plan.passes.size());
+    result.grid = first.grid;
+    result.block = first.block;
+  }
   result.depth = plan.depth();
   // A stage that writes nothing must not look like one that found the NaN in the data.
   const float poison = std::isnan(reference.sum) ? 0 : Device::kNan;
@@ -37,15 +52,14 @@ std::optional<StageResult> run_stage(Device& device, const Stage& stage, const P
   try {
     for (unsigned i = 0; i < what.repeats; ++i) {
       if (interrupted()) return std::nullopt;
-      progress(
-          fmt::format("stage {} {}: run {} of {}", stage.number, stage.name, i + 1, what.repeats));
+      progress(fmt::format("stage {}: run {} of {}", stage.name, i + 1, what.repeats));
       results.push_back(device.run(stage, plan, poison));
     }
   } catch (const SimulatorFault& fault) {
     result.result = Device::kNan;
     result.verification = {.verdict = Verdict::failed,
                            .error = std::numeric_limits<double>::quiet_NaN(),
-                           .bound = gamma(result.depth) * reference.abs_sum,
+                           .bound = error_factor(result.depth, reference.n) * reference.abs_sum,
                            .note = fault.what()};
     result.probe = probe(results, stage.determinism);
     return result;
@@ -54,7 +68,7 @@ std::optional<StageResult> run_stage(Device& device, const Stage& stage, const P
   result.verification = verify(results, reference, result.depth, plan.atomic_depth);
   result.probe = probe(results, stage.determinism);
   if (!what.timed) return result;
-  progress(fmt::format("stage {} {}: timing", stage.number, stage.name));
+  progress(fmt::format("stage {}: timing", stage.name));
   if (const auto samples = device.time(stage, plan, what.sampling)) {
     result.time = summarize(*samples);
   }
@@ -79,7 +93,12 @@ std::vector<PlannedStage> plan_stages(const Device& device, Index n, const Climb
   std::vector<PlannedStage> planned;
   for (const int number : what.stages) {
     const Stage& stage = find_stage(device.stages(), number);
-    planned.push_back({&stage, stage.plan(n, {what.block, device.info().machine})});
+    PlannedStage& next = planned.emplace_back();
+    next.stage = &stage;
+    next.obstacle = device.obstacle(stage);
+    if (!next.obstacle) {
+      next.plan = stage.plan(n, {what.block, device.info().machine, what.grid});
+    }
   }
   return planned;
 }
@@ -95,6 +114,7 @@ Report climb(Device& device, const InputInfo& info, std::span<const float> value
   report.date = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
   report.device = device.info();
   report.block = what.block;
+  report.grid = what.grid;
   report.input = info;
 
   report.cache = what.sampling.cache;
@@ -106,8 +126,10 @@ Report climb(Device& device, const InputInfo& info, std::span<const float> value
   device.load(values);
   report.state_before = device.state();
   if (what.timed) measure_ceilings(device, what.sampling, report);
-  for (const auto& [stage, plan] : planned) {
-    auto result = run_stage(device, *stage, plan, what, report.reference, progress, interrupted);
+  for (const auto& [stage, plan, obstacle] : planned) {
+    auto result =
+        obstacle ? skipped(*stage, *obstacle)
+                 : run_stage(device, *stage, plan, what, report.reference, progress, interrupted);
     if (!result) {
       report.incomplete = true;
       break;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -13,9 +14,10 @@
 namespace reduce_ladder {
 
 struct Climb {
-  std::vector<int> stages;  // numbers, in the order to run
-  unsigned block = kDefaultBlock;
-  unsigned repeats = 8;  // of the determinism probe, at least 1; all are judged
+  std::vector<int> stages;        // numbers, in the order to run
+  std::optional<unsigned> block;  // threads; each stage's own choice if absent
+  std::optional<unsigned> grid;   // blocks, of stages whose grid is free; likewise
+  unsigned repeats = 8;           // of the determinism probe, at least 1; all are judged
   Sampling sampling;
   bool timed = true;  // false: no ceilings and no times, as a profiler wants it
 };
@@ -23,6 +25,7 @@ struct Climb {
 struct PlannedStage {
   const Stage* stage = nullptr;
   Plan plan;
+  std::optional<std::string> obstacle;  // why the stage cannot run here; it has no plan then
 };
 
 // The chosen stages over n values. Throws UsageError if one cannot run over so many.

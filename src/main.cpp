@@ -217,6 +217,7 @@ int run(int argc, const char* const* argv) {
   const std::unique_ptr<Device> device = choose_device(options);
   const Climb what{.stages = options.stages,
                    .block = options.block,
+                   .grid = options.grid,
                    .repeats = options.profile ? 1 : options.determinism,
                    .sampling = options.sampling,
                    .timed = !options.profile};

@@ -44,7 +44,8 @@ __global__ void fill_l2(const uint4* data, std::size_t count, unsigned* sink) {
 
 // The loads of a round are independent of each other, so that all of them are in flight at once.
 template <unsigned kLoads>
-__global__ void read_all(const uint4* data, std::size_t count, unsigned* sink) {
+__global__ void __launch_bounds__(kMaxBlock, 1)
+    read_all(const uint4* data, std::size_t count, unsigned* sink) {
   unsigned folded = 0;
   const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
   std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
@@ -55,9 +56,14 @@ __global__ void read_all(const uint4* data, std::size_t count, unsigned* sink) {
 #pragma unroll
     for (unsigned k = 0; k < kLoads; ++k) folded ^= v[k].x ^ v[k].y ^ v[k].z ^ v[k].w;
   }
-  for (; i < count; i += stride) {
-    const uint4 v = data[i];
-    folded ^= v.x ^ v.y ^ v.z ^ v.w;
+  if (i < count) {  // what is left of a round
+    uint4 v[kLoads];
+#pragma unroll
+    for (unsigned k = 0; k < kLoads; ++k) {
+      v[k] = i + k * stride < count ? __ldcs(data + i + k * stride) : uint4{};
+    }
+#pragma unroll
+    for (unsigned k = 0; k < kLoads; ++k) folded ^= v[k].x ^ v[k].y ^ v[k].z ^ v[k].w;
   }
   if (folded == kUnlikely) *sink = folded;
 }

@@ -24,7 +24,8 @@ constexpr unsigned kMaxCountBits = 40;
 constexpr Index kMaxCount = Index{1} << kMaxCountBits;
 constexpr unsigned kMaxRepeats = 10000;
 constexpr unsigned kMaxSamples = 1000000;
-constexpr std::size_t kHelpWidth = 54;  // of the column beside the names of the options
+constexpr unsigned kMaxChosenGrid = 1000000;  // thousands of times what any GPU has resident
+constexpr std::size_t kHelpWidth = 54;        // of the column beside the names of the options
 
 // Decimal digits and nothing else.
 std::optional<std::uint64_t> whole_number(std::string_view text) {
@@ -171,23 +172,52 @@ std::vector<std::string> names_of(std::span<const Stage> stages) {
   return names;
 }
 
-// The first and last stage of an item of --stages: a name, a number or a range of numbers.
+// The numbers of the first and of the last stage that has one.
+std::pair<int, int> numbers_of(std::span<const Stage> stages) {
+  const auto last = std::ranges::find_if_not(stages.rbegin(), stages.rend(), is_reference);
+  return {stages.front().number, last == stages.rend() ? stages.front().number : last->number};
+}
+
+// Whether `item` of --stages is the name of a part of the table, and of one that `stage` is in.
+std::optional<bool> is_part(std::string_view item, const Stage& stage) {
+  if (item == "all") return true;
+  if (item == "classic") return is_classic(stage);
+  if (item == "modern") return !is_classic(stage);
+  return std::nullopt;
+}
+
+// The first and last stage of an item of --stages: a name, a number or a range of numbers. A range
+// may begin and end between the numbers of stages, but not before the first or behind the last.
 std::optional<std::pair<int, int>> stage_range(std::string_view item,
                                                std::span<const Stage> stages) {
-  const auto numbered = [&](std::string_view text) -> std::optional<int> {
-    const auto number = whole_number(text);
-    const auto stage = std::ranges::find_if(
-        stages, [&](const Stage& s) { return number && std::cmp_equal(s.number, *number); });
-    return stage == stages.end() ? std::nullopt : std::optional(stage->number);
-  };
   if (const auto named = std::ranges::find(stages, item, &Stage::name); named != stages.end()) {
     return std::pair(named->number, named->number);
   }
+  const auto [least, most] = numbers_of(stages);
+  const auto number = [&, least = least, most = most](std::string_view text) -> std::optional<int> {
+    const auto value = whole_number(text);
+    if (!value || std::cmp_less(*value, least) || std::cmp_greater(*value, most)) return {};
+    return static_cast<int>(*value);
+  };
   const std::size_t dash = item.find('-');
-  const auto first = numbered(item.substr(0, dash));
-  const auto last = dash == std::string_view::npos ? first : numbered(item.substr(dash + 1));
+  const auto first = number(item.substr(0, dash));
+  const auto last = dash == std::string_view::npos ? first : number(item.substr(dash + 1));
   if (!first || !last || *first > *last) return std::nullopt;
   return std::pair(*first, *last);
+}
+
+// Adds the stages of one item to `chosen`; says whether there are any.
+bool choose(std::string_view item, std::span<const Stage> stages, std::set<int>& chosen) {
+  const auto range = stage_range(item, stages);
+  bool any = false;
+  for (const Stage& stage : stages) {
+    const bool inside =
+        is_part(item, stage)
+            .value_or(range && stage.number >= range->first && stage.number <= range->second);
+    if (inside) chosen.insert(stage.number);
+    any = any || inside;
+  }
+  return any;
 }
 
 std::vector<int> parse_stages(std::string_view text, std::span<const Stage> stages) {
@@ -195,19 +225,14 @@ std::vector<int> parse_stages(std::string_view text, std::span<const Stage> stag
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t end = std::min(text.find(',', begin), text.size());
     const std::string_view item = text.substr(begin, end - begin);
-    const auto range = text == "all" ? std::pair(stages.front().number, stages.back().number)
-                                     : stage_range(item, stages);
-    if (!range) {
+    if (!choose(item, stages, chosen)) {
       const std::string culprit =
           item == text ? "" : fmt::format("; '{}' is none of these", printable(item));
+      const auto [least, most] = numbers_of(stages);
       throw UsageError(fmt::format(
-          "must be all, or a comma-separated list of numbers from {0} to {1}, ascending "
-          "ranges such as {0}-{1}, and names ({2}){3}",
-          stages.front().number, stages.back().number, join_names(names_of(stages)), culprit));
-    }
-    for (const Stage& stage : stages) {
-      const bool inside = stage.number >= range->first && stage.number <= range->second;
-      if (inside) chosen.insert(stage.number);
+          "must be a comma-separated list of all, classic, modern, numbers of stages from {0} to "
+          "{1}, ascending ranges such as {0}-{1}, and names ({2}){3}",
+          least, most, join_names(names_of(stages)), culprit));
     }
     begin = end + 1;
   }
@@ -324,10 +349,11 @@ ParsedOptions parse_options(int argc, const char* const* argv, std::span<const S
   add_value(
       app, "--stages", options.stages,
       [stages](std::string_view text) { return parse_stages(text, stages); }, "LIST",
-      fmt::format("Stages to run: all (default), or numbers, ranges and\n"
-                  "names with commas between them; numbers {} to {} or\n{}",
-                  stages.front().number, stages.back().number,
-                  join_names(names_of(stages), kHelpWidth)));
+      fmt::format(
+          "Stages to run, with commas between them: all\n(default), classic (1 to 9), modern "
+          "(the rest), numbers\nand ranges of numbers from {} to {}, and names:\n{}",
+          numbers_of(stages).first, numbers_of(stages).second,
+          join_names(names_of(stages), kHelpWidth)));
   app.add_flag("--list", options.list, "List the stages and exit");
   const CLI::Option* const n =
       add_value(app, "--n", options.n, parse_count, "COUNT",
@@ -335,8 +361,16 @@ ParsedOptions parse_options(int argc, const char* const* argv, std::span<const S
                 "2^24; at most 2^40");
   const CLI::Option* const block =
       add_value(app, "--block", options.block, parse_block, "THREADS",
-                fmt::format("Threads a block: a power of two from {} to {}\n(default {})",
+                fmt::format("Threads a block: a power of two from {} to {}\n(default: {} for the "
+                            "classic stages, by n and device\nfor the modern ones)",
                             kMinBlock, kMaxBlock, kDefaultBlock));
+  add_value(
+      app, "--grid", options.grid,
+      [](std::string_view text) { return parse_from_one(text, kMaxChosenGrid); }, "BLOCKS",
+      fmt::format(
+          "Blocks of the first launch, 1 to {}, of the\nstages whose grid does not follow from "
+          "n (default:\nby n and device)",
+          kMaxChosenGrid));
   add_value(app, "--device", options.device, parse_device, "DEVICE",
             "auto (default: a GPU where one is usable, else sim),\ncuda, cuda:K (the K-th GPU, "
             "from 0), or sim (the\nsimulator on the CPU, which checks but does not time)");

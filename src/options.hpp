@@ -23,7 +23,8 @@ struct Options {
   std::vector<int> stages;  // numbers, ascending, none twice
   bool list = false;
   Index n = Index{1} << 24;
-  unsigned block = kDefaultBlock;
+  std::optional<unsigned> block;  // threads; each stage's own choice if absent
+  std::optional<unsigned> grid;   // blocks, of stages whose grid is free; likewise
   DeviceRequest device;
   std::optional<std::string> input;  // path
   std::uint64_t seed = 42;

@@ -97,7 +97,8 @@ Reference compute_reference(std::span<const float> values) {
   for (const Totals& chunk : chunks) totals.add(chunk);
   Reference reference{.sum = totals.sum.value(),
                       .abs_sum = totals.abs_sum.value(),
-                      .method = "fp64, TwoSum-compensated"};
+                      .method = "fp64, TwoSum-compensated",
+                      .n = values.size()};
   if (!std::isfinite(reference.abs_sum)) {
     for (const float x : values) {
       if (std::isfinite(x)) (x > 0 ? reference.finite_above : reference.finite_below) += x;

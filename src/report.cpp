@@ -25,8 +25,8 @@ constexpr std::size_t kNameWidth = 40;       // of the device's name
 constexpr std::size_t kStageNameWidth = 24;  // of a stage where room is short
 
 // Columns that a table does without where it would be too wide, the first of these first.
-constexpr std::array kExpendable = {"step",      "iqr %",   "% copy",  "vs 1",
-                                    "rel error", "% bound", "repeats", "class"};
+constexpr std::array kExpendable = {"step",    "iqr %",   "% copy", "vs 1",        "rel error",
+                                    "% bound", "repeats", "class",  "grid x block"};
 
 // --- Text: every line goes through here, so none is too long or ends in a space ---
 
@@ -228,7 +228,7 @@ Column column(std::string header, const Report& report, Cell cell, Align align =
 }
 
 Column number_column(const Report& report) {
-  return column("#", report, [](const StageResult& r) { return shortest(r.stage->number); });
+  return column("#", report, [](const StageResult& r) { return number_of(*r.stage); });
 }
 
 Column name_column(const Report& report) {
@@ -265,9 +265,9 @@ void add_device(Facts& facts, const DeviceInfo& device) {
   facts.add("device",
             fmt::format("{} (cuda:{}), compute capability {}.{}, {} SMs", name, cuda.ordinal,
                         cuda.compute_major, cuda.compute_minor, device.machine.multiprocessors));
-  facts.add("", fmt::format("{} memory, {} L2, driver {}, CUDA runtime {}",
+  facts.add("", fmt::format("{} memory, {} L2, driver {}, CUDA runtime {}, CUB {}",
                             format_bytes(cuda.memory_bytes), format_bytes(cuda.l2_bytes),
-                            cuda.driver, cuda.runtime));
+                            cuda.driver, cuda.runtime, cuda.cub));
 }
 
 // What was so before the run and what was after it; one of them where they are the same, or where
@@ -339,6 +339,15 @@ void add_cache(Facts& facts, const Report& report) {
       "warm: a run finds in L2 what the run before left there, and may be faster than memory");
 }
 
+// What was asked for; the shape of each stage is in the lower table.
+void add_launch_shape(Facts& facts, const Report& report) {
+  if (report.block) facts.add("block", fmt::format("{} threads", *report.block));
+  if (report.grid) {
+    facts.add("grid", fmt::format("{} {}, of the stages whose grid does not follow from n",
+                                  *report.grid, *report.grid == 1 ? "block" : "blocks"));
+  }
+}
+
 std::string share_of_theoretical(double bandwidth, double theoretical) {
   return fmt::format("{:.1f}% of the theoretical {:.1f} GB/s", bandwidth / theoretical * 100,
                      theoretical / 1e9);
@@ -388,7 +397,7 @@ void add_floor(Facts& facts, const Report& report) {
 std::vector<Column> verification_columns(const Report& report) {
   return {column("rel error", report,
                  [&](const StageResult& r) {
-                   return relative_error(r.verification.error, report.reference.sum);
+                   return r.ran ? relative_error(r.verification.error, report.reference.sum) : "-";
                  }),
           column("% bound", report,
                  [](const StageResult& r) -> std::string {
@@ -411,7 +420,7 @@ std::vector<Column> verification_columns(const Report& report) {
 std::vector<std::string> unstable_stages(const Report& report) {
   std::vector<std::string> numbers;
   for (const StageResult& result : report.stages) {
-    if (result.time && !result.time->stable) numbers.push_back(shortest(result.stage->number));
+    if (result.time && !result.time->stable) numbers.push_back(number_of(*result.stage));
   }
   return numbers;
 }
@@ -466,8 +475,10 @@ std::vector<Column> time_columns(const Report& report) {
 }
 
 std::vector<Column> tree_columns(const Report& report) {
-  return {column("launches", report, [](const StageResult& r) { return shortest(r.launches); }),
-          column("depth h", report, [](const StageResult& r) { return shortest(r.depth); })};
+  return {column("launches", report,
+                 [](const StageResult& r) { return r.ran ? shortest(r.launches) : "-"; }),
+          column("depth h", report,
+                 [](const StageResult& r) { return r.ran ? shortest(r.depth) : "-"; })};
 }
 
 // How the times were sampled, for the columns that the table has.
@@ -524,16 +535,31 @@ std::string format_notes(const Report& report, std::size_t width) {
   std::string notes;
   for (const StageResult& result : report.stages) {
     if (result.verification.note.empty()) continue;
-    notes += wrap(fmt::format("{} {}: ", result.stage->number, shorten(result.stage->name, 40)),
+    notes += wrap(fmt::format("{} {}: ", number_of(*result.stage), shorten(result.stage->name, 40)),
                   printable(result.verification.note), width);
   }
   return notes;
+}
+
+std::string format_against_reference(const Report& report, std::size_t width) {
+  const std::optional<AgainstReference> against = against_reference(report);
+  if (!against) return "";
+  return wrap("",
+              fmt::format("Fastest with the same bits from run to run: stage {} {}, in {:.3f} of "
+                          "{}'s time.",
+                          number_of(*against->fastest->stage), against->fastest->stage->name,
+                          against->ratio, against->reference->stage->name),
+              width);
 }
 
 std::vector<Column> probe_columns(const Report& report) {
   return {
       number_column(report),
       name_column(report),
+      column("grid x block", report,
+             [](const StageResult& r) {
+               return r.block > 0 ? fmt::format("{} x {}", r.grid, r.block) : "-";
+             }),
       column(
           "class", report,
           [](const StageResult& r) { return std::string(to_word(r.probe.claimed)); }, Align::left),
@@ -631,7 +657,7 @@ std::string format_report(const Report& report, const TextStyle& style) {
   add_state(facts, report);
   add_input(facts, report);
   add_cache(facts, report);
-  facts.add("block", fmt::format("{} threads", report.block));
+  add_launch_shape(facts, report);
   facts.add("reference", fmt::format("{} ({}), A = sum|x| = {}", shortest(report.reference.sum),
                                      report.reference.method, shortest(report.reference.abs_sum)));
   add_ceilings(facts, report);
@@ -642,8 +668,13 @@ std::string format_report(const Report& report, const TextStyle& style) {
     text += fmt::format("{}\n{}\n", format_table(columns, style),
                         format_legend(report, columns, width));
     if (const std::string notes = format_notes(report, width); !notes.empty()) text += notes + '\n';
-    text += fmt::format("Determinism over repeated runs, by bit patterns:\n{}\n",
-                        format_table(fit(probe_columns(report), width), style));
+    if (const std::string line = format_against_reference(report, width); !line.empty()) {
+      text += line + '\n';
+    }
+    text +=
+        wrap("", "Shape of the first launch, and determinism over repeated runs by bit patterns:",
+             width) +
+        format_table(fit(probe_columns(report), width), style) + '\n';
   }
   return text + format_verdict(report, style);
 }
@@ -655,10 +686,16 @@ std::string format_stages(std::span<const Stage> stages, const TextStyle& style)
   std::string text;
   for (const Stage& stage : stages) {
     text +=
-        wrap(fmt::format("{:>2}  ", stage.number),
+        wrap(fmt::format("{:>3}  ", number_of(stage)),
              fmt::format("{:<{}}  {}", stage.name, name_width, to_word(stage.determinism)), width);
-    text += wrap("      idea:    ", stage.idea, width);
-    if (!stage.removes.empty()) text += wrap("      removes: ", stage.removes, width);
+    text += wrap("       idea:    ", stage.idea, width);
+    if (!stage.removes.empty()) text += wrap("       removes: ", stage.removes, width);
+    if (stage.compute_capability > 0) {
+      text += wrap("       needs:   ",
+                   fmt::format("a GPU of compute capability {}.{} or later",
+                               stage.compute_capability / 10, stage.compute_capability % 10),
+                   width);
+    }
   }
   return text;
 }

@@ -53,6 +53,22 @@ std::optional<Index> streaming_overtakes_floor(const Report& report) {
   return static_cast<Index>(std::llround(n));
 }
 
+std::optional<AgainstReference> against_reference(const Report& report) {
+  AgainstReference found;
+  for (const StageResult& result : report.stages) {
+    if (!result.time || !passed(result)) continue;
+    if (is_reference(*result.stage)) {
+      found.reference = &result;
+    } else if (result.stage->determinism != Determinism::not_guaranteed &&
+               (found.fastest == nullptr || result.time->median < found.fastest->time->median)) {
+      found.fastest = &result;
+    }
+  }
+  if (found.fastest == nullptr || found.reference == nullptr) return std::nullopt;
+  found.ratio = found.fastest->time->median / found.reference->time->median;
+  return found;
+}
+
 // A skipped check judged nothing: it is no failure of the stage, and the reports say that it is
 // there.
 bool passed(const StageResult& result) {

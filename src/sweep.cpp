@@ -11,6 +11,7 @@
 #include <map>
 #include <new>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -143,7 +144,7 @@ bool over_blocks(const std::vector<SweepPoint>& points) {
 }
 
 std::string value_of(const SweepPoint& point, bool block) {
-  return block ? fmt::format("{}", point.block) : with_separators(point.n);
+  return block ? fmt::format("{}", point.block.value_or(0)) : with_separators(point.n);
 }
 
 std::string name_of(const SweepPoint& point, bool block) {
@@ -255,13 +256,13 @@ std::string format_tables(const std::vector<SweepPoint>& points, bool timed, std
   std::vector<Column> columns;
   for (const auto& [number, stage] : stages_of(points)) {
     const std::string unmarked = marked ? " " : "";
-    columns.push_back(column(fmt::format("{}{}", number, unmarked), points,
-                             [&, number = number](const SweepPoint& p) {
-                               const StageResult* const result = find_result(*p.report, number);
-                               if (result == nullptr) return "-" + unmarked;
-                               const bool mark = marked && passed(*result) && unstable(*result);
-                               return stage_cell(*result, p.n, timed) + (mark ? "~" : unmarked);
-                             }));
+    columns.push_back(
+        column(number_of(*stage) + unmarked, points, [&, number = number](const SweepPoint& p) {
+          const StageResult* const result = find_result(*p.report, number);
+          if (result == nullptr) return "-" + unmarked;
+          const bool mark = marked && passed(*result) && unstable(*result);
+          return stage_cell(*result, p.n, timed) + (mark ? "~" : unmarked);
+        }));
   }
   return format_tables(keys, columns, width);
 }
@@ -328,14 +329,17 @@ std::string format_facts(const std::vector<SweepPoint>& points, const Report& re
       report.device.cuda ? fmt::format(" (cuda:{})", report.device.cuda->ordinal) : "";
   text += wrap("device     ", printable(report.device.name) + ordinal, width);
   const std::string seed = report.input.seed ? fmt::format(", seed {}", *report.input.seed) : "";
-  const std::string fixed = over_blocks(points)
-                                ? fmt::format("{} values", with_separators(points.front().n))
-                                : fmt::format("blocks of {} threads", report.block);
-  text += wrap("input      ", fmt::format("{}{}; {}", printable(report.input.source), seed, fixed),
-               width);
+  std::string fixed;
+  if (over_blocks(points)) {
+    fixed += fmt::format("; {} values", with_separators(points.front().n));
+  } else if (report.block) {
+    fixed += fmt::format("; blocks of {} threads", *report.block);
+  }
+  if (report.grid) fixed += fmt::format("; grids of {}", *report.grid);
+  text += wrap("input      ", printable(report.input.source) + seed + fixed, width);
   std::vector<std::string> stages;
   for (const auto& [number, stage] : stages_of(points)) {
-    stages.push_back(fmt::format("{} {}", number, stage->name));
+    stages.push_back(fmt::format("{} {}", number_of(*stage), stage->name));
   }
   if (!stages.empty()) {
     text += wrap("stages     ", fmt::format("{}", fmt::join(stages, ", ")), width);
@@ -353,6 +357,7 @@ std::string format_facts(const std::vector<SweepPoint>& points, const Report& re
 std::string format_notes(const std::vector<SweepPoint>& points, std::size_t width) {
   const bool block = over_blocks(points);
   std::string text;
+  std::set<int> cannot_run;
   for (const SweepPoint& point : points) {
     const std::string name = name_of(point, block);
     if (!point.skipped.empty()) {
@@ -360,10 +365,15 @@ std::string format_notes(const std::vector<SweepPoint>& points, std::size_t widt
     }
     if (!point.report) continue;
     for (const StageResult& result : point.report->stages) {
+      // Why a stage cannot run here is the same at every point.
+      if (!result.ran && cannot_run.insert(result.stage->number).second) {
+        text += wrap(fmt::format("stage {} {}: ", number_of(*result.stage), result.stage->name),
+                     "skipped: " + printable(result.verification.note), width);
+      }
       if (result.verification.verdict != Verdict::failed || result.verification.note.empty()) {
         continue;
       }
-      text += wrap(fmt::format("{}, stage {}: ", name, result.stage->number),
+      text += wrap(fmt::format("{}, stage {}: ", name, number_of(*result.stage)),
                    printable(result.verification.note), width);
     }
   }
@@ -431,17 +441,33 @@ std::string shortest(T value) {
   return std::isnan(value) ? "nan" : fmt::format("{}", value);
 }
 
-// A row from `result` on: number to gbps.
-std::string csv_stage(const StageResult& result, Index n) {
-  std::string row = fmt::format("{},{},{},{},{},{},{}", result.stage->number, result.stage->name,
-                                to_word(result.verification.verdict), shortest(result.result),
-                                shortest(result.verification.error),
-                                shortest(result.verification.bound), result.probe.distinct);
-  if (!result.time) return row + ",,,,,";
-  const Summary& time = *result.time;
-  return row + fmt::format(",{},{},{},{},{}", shortest(time.median), shortest(time.min),
-                           shortest(time.iqr), time.samples,
-                           shortest(read_bandwidth(n, time.median) / 1e9));
+std::string known(unsigned value) {
+  return value > 0 ? fmt::to_string(value) : "";
+}
+
+// A row behind `block`.
+std::string csv_stage(const StageResult& result, const Report& report) {
+  std::string row = fmt::format(",{},{},{}", number_of(*result.stage), result.stage->name,
+                                to_word(result.verification.verdict));
+  row += result.ran ? fmt::format(",{},{},{},{}", shortest(result.result),
+                                  shortest(result.verification.error),
+                                  shortest(result.verification.bound), result.probe.distinct)
+                    : ",,,,";
+  if (result.time) {
+    const Summary& time = *result.time;
+    row += fmt::format(",{},{},{},{},{}", shortest(time.median), shortest(time.min),
+                       shortest(time.iqr), time.samples,
+                       shortest(read_bandwidth(report.input.n, time.median) / 1e9));
+  } else {
+    row += ",,,,,";
+  }
+  const double theoretical = report.device.cuda ? report.device.cuda->theoretical_bandwidth : 0;
+  const auto rate = [](double bandwidth) { return shortest(bandwidth / 1e9); };
+  return row + fmt::format(",{},{},{},{},{}", known(result.grid),
+                           report.copy ? rate(copy_bandwidth(*report.copy)) : "",
+                           report.read ? rate(read_bandwidth(*report.read)) : "",
+                           theoretical > 0 ? rate(theoretical) : "",
+                           report.floor ? shortest(report.floor->median) : "");
 }
 
 }  // namespace
@@ -525,7 +551,7 @@ std::vector<SweepPoint> run_sweep(Device& device, const Sweep& sweep, Index n, s
     const auto report_progress = [&](std::string_view text) {
       const bool block = sweep.over == Sweep::Over::block;
       progress(fmt::format("point {} of {} ({} = {}){}: {}", i + 1, points.size(),
-                           block ? "block" : "n", block ? Index{point.block} : point.n,
+                           block ? "block" : "n", block ? Index{point.block.value_or(0)} : point.n,
                            estimate ? ", " + time_left(*estimate - elapsed()) : "", text));
     };
     InputInfo info = input.info;
@@ -578,16 +604,16 @@ std::string format_sweep(const std::vector<SweepPoint>& points, const TextStyle&
 std::string sweep_to_csv(const std::vector<SweepPoint>& points) {
   std::string csv =
       "n,bytes,block,number,name,verify,result,error,bound,distinct,median_s,min_s,iqr_s,samples,"
-      "gbps\n";
+      "gbps,grid,copy_gbps,read_gbps,theoretical_gbps,floor_s\n";
   for (const SweepPoint& point : points) {
-    const std::string front =
-        fmt::format("{},{},{},", point.n, point.n * sizeof(float), point.block);
+    const std::string front = fmt::format("{},{},", point.n, point.n * sizeof(float));
     if (!point.report) {
-      csv += front + ",,,,,,,,,,,\n";
+      csv += front + known(point.block.value_or(0)) + std::string(17, ',') + '\n';
       continue;
     }
     for (const StageResult& result : point.report->stages) {
-      csv += front + csv_stage(result, point.n) + '\n';
+      csv += front + known(point.block.value_or(result.block)) + csv_stage(result, *point.report) +
+             '\n';
     }
   }
   return csv;
@@ -598,7 +624,7 @@ std::string sweep_to_json(const std::vector<SweepPoint>& points) {
   Json list = Json::array();
   for (const SweepPoint& point : points) {
     list.push_back({{"n", point.n},
-                    {"block", point.block},
+                    {"block", point.block ? Json(*point.block) : Json()},
                     {"skipped", point.skipped.empty() ? Json() : Json(point.skipped)},
                     {"report", point.report ? Json::parse(to_json(*point.report)) : Json()}});
   }

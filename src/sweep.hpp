@@ -34,7 +34,7 @@ std::vector<Index> points(const Sweep& sweep);
 // One climb of a sweep.
 struct SweepPoint {
   Index n = 0;
-  unsigned block = kDefaultBlock;
+  std::optional<unsigned> block = std::nullopt;  // as in Climb
   std::optional<Report> report;
   std::string skipped;      // why there is no report, else empty
   bool incomplete = false;  // interrupted here; no later point is there

@@ -16,6 +16,11 @@ inline std::string with_separators(Index n) {
   return digits;
 }
 
+// A stage's number, or "ref".
+inline std::string number_of(const Stage& stage) {
+  return is_reference(stage) ? "ref" : fmt::format("{}", stage.number);
+}
+
 inline std::string without_trailing_spaces(std::string line) {
   line.erase(line.find_last_not_of(' ') + 1);
   return line;

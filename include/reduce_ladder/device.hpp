@@ -26,6 +26,7 @@ struct CudaInfo {
       0;                // 2 x memory clock x bus width / 8; 0 where the driver hides it
   std::string driver;   // the display driver's version where known, else its CUDA version
   std::string runtime;  // CUDA runtime, "13.0"
+  std::string cub;      // of the toolkit that built this program, "3.0.1"
 };
 
 struct DeviceInfo {
@@ -94,13 +95,17 @@ class Device {
   [[nodiscard]] virtual const DeviceInfo& info() const = 0;
   [[nodiscard]] virtual std::span<const Stage> stages() const = 0;
 
-  // Makes `values` the input of all later runs. The caller keeps them alive until the next load.
-  // Throws OutOfMemoryError.
-  virtual void load(std::span<const float> values) = 0;
+  // Why `stage` cannot run here, in words; nothing where it can.
+  [[nodiscard]] std::optional<std::string> obstacle(const Stage& stage) const;
 
-  // One run over the loaded input. The output holds `poison` before, so that this is what a stage
-  // returns that writes nothing. `plan` must be the stage's own for at most the loaded n. Throws
-  // CudaError or SimulatorFault.
+  // Makes `values` the input of all later runs, `misalignment` values (0 to 3) past a 16-byte
+  // border. The caller keeps them alive until the next load. Throws OutOfMemoryError.
+  virtual void load(std::span<const float> values, unsigned misalignment) = 0;
+  void load(std::span<const float> values) { load(values, 0); }
+
+  // One run over the loaded input, of a stage that obstacle() says nothing of. The output holds
+  // `poison` before, so that this is what a stage returns that writes nothing. `plan` must be the
+  // stage's own for at most the loaded n. Throws CudaError or SimulatorFault.
   virtual float run(const Stage& stage, const Plan& plan, float poison) = 0;
   float run(const Stage& stage, const Plan& plan) { return run(stage, plan, kNan); }
 

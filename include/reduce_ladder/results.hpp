@@ -1,6 +1,7 @@
 // Plain results of a run: what the reports print and the JSON holds. Seconds, bytes, elements.
 #pragma once
 
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,6 +22,7 @@ struct Reference {
   double sum = 0;
   double abs_sum = 0;  // A, the sum of |x|
   std::string method;
+  Index n = std::numeric_limits<Index>::max();  // values summed; the default: not known
   // Sums of the finite values above and below zero, for data with infinities: what can overflow
   // on the way. Zero for data without.
   double finite_above = 0;
@@ -65,7 +67,10 @@ struct Probe {
 
 struct StageResult {
   const Stage* stage = nullptr;
-  unsigned launches = 0;  // kernel launches a run
+  bool ran = true;        // false: it cannot run here, and the verification's note says why
+  unsigned launches = 0;  // kernel launches a run; 0 where the stage does not say
+  unsigned grid = 0;      // blocks of the first launch; likewise
+  unsigned block = 0;     // threads a block of the first launch; likewise
   Index depth = 0;        // h of the bound
   float result = 0;       // of the first repeat
   Verification verification;
@@ -87,7 +92,8 @@ struct ReadCeiling {
 struct Report {
   std::string date;  // UTC, ISO 8601
   DeviceInfo device;
-  unsigned block = kDefaultBlock;
+  std::optional<unsigned> block;  // threads a block that were asked for; else each stage's own
+  std::optional<unsigned> grid;   // blocks, likewise
   InputInfo input;
   Reference reference;
   CacheMode cache = CacheMode::cold;
@@ -112,6 +118,14 @@ bool ceiling_not_tight(const Report& report);
 // The n at which streaming at the read ceiling takes as long as the launch floor; nothing without
 // both.
 std::optional<Index> streaming_overtakes_floor(const Report& report);
+// The fastest stage that promises the same bits from run to run, and how long it takes as a share
+// of the reference stage's time; nothing unless both were timed and passed.
+struct AgainstReference {
+  const StageResult* fastest = nullptr;
+  const StageResult* reference = nullptr;
+  double ratio = 0;
+};
+std::optional<AgainstReference> against_reference(const Report& report);
 // Every stage passed its check and none had its determinism claim refuted.
 bool passed(const StageResult& result);
 bool passed(const Report& report);
