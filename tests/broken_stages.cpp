@@ -11,7 +11,8 @@ namespace reduce_ladder {
 namespace {
 
 Plan one_pass(Index n, const Shape& shape) {
-  return {.passes = {{.n = n, .grid = 1, .block = shape.block, .shared_values = 0, .depth = n}}};
+  return {
+      .passes = {{.n = n, .grid = 1, .block = shape.threads(), .shared_values = 0, .depth = n}}};
 }
 
 float plain_sum(const Plan& plan, const Problem<float>& problem) {

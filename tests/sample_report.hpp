@@ -1,6 +1,7 @@
 // Small reports with round numbers, for the tests of the text and of the JSON.
 #pragma once
 
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,9 +28,25 @@ inline constexpr Stage kSampleStages[] = {
      .determinism = Determinism::not_guaranteed},
 };
 
+inline constexpr Stage kSampleTooNew = {.number = 13,
+                                        .name = "bulk-copy",
+                                        .idea = "copies ahead",
+                                        .removes = "loads through registers",
+                                        .determinism = Determinism::run_to_run,
+                                        .compute_capability = 90};
+
+inline constexpr Stage kSampleReference = {.number = kReferenceNumber,
+                                           .name = "cub",
+                                           .idea = "of the toolkit",
+                                           .removes = "nothing",
+                                           .determinism = Determinism::run_to_run,
+                                           .compute_capability = 50};
+
 inline StageResult sample_result(const Stage& stage, float min, Probe::Outcome outcome) {
   return {.stage = &stage,
           .launches = 3,
+          .grid = 4224,
+          .block = 256,
           .depth = 24,
           .result = 8388245.0F,
           .verification = {Verdict::passed, 0.125, 12.5, ""},
@@ -42,11 +59,30 @@ inline StageResult sample_result(const Stage& stage, float min, Probe::Outcome o
           .time = std::nullopt};
 }
 
-// Three stages on the simulator: all passed.
+// Of a stage that cannot run there.
+inline StageResult skipped_result(const Stage& stage = kSampleTooNew) {
+  return {.stage = &stage,
+          .ran = false,
+          .result = std::numeric_limits<float>::quiet_NaN(),
+          .verification = {Verdict::skipped, 0, 0, "needs another GPU"},
+          .probe = {.claimed = stage.determinism},
+          .time = std::nullopt};
+}
+
+// Of the reference stage, which does not say how it launches, in 40.96 us.
+inline StageResult reference_result() {
+  StageResult result = sample_result(kSampleReference, 8388245.0F, Probe::Outcome::held);
+  result.launches = result.grid = result.block = 0;
+  result.time = Summary{40.96e-6, 40e-6, 0.4096e-6, 50};
+  return result;
+}
+
+// Three stages on the simulator, asked for blocks of 256: all passed.
 inline Report simulated_report() {
   Report report;
   report.date = "2025-01-31T12:00:00Z";
   report.device.name = "SIMT simulator";
+  report.block = 256;
   report.input = {.n = 16777216, .source = "uniform [0,1)", .seed = 42};
   report.reference = {.sum = 8388245.125, .abs_sum = 8388245.125, .method = "fp64"};
   report.stages = {sample_result(kSampleStages[0], 8388245.0F, Probe::Outcome::held),
@@ -69,7 +105,8 @@ inline Report timed_report() {
                                     .l2_bytes = std::size_t{60} << 20,
                                     .theoretical_bandwidth = 4.8e12,
                                     .driver = "580.95.05",
-                                    .runtime = "13.0"}};
+                                    .runtime = "13.0",
+                                    .cub = "3.0.1"}};
   report.copy = CopyCeiling{std::size_t{64} << 20, {32e-6, 31e-6, 1e-6, 50}};
   report.read = ReadCeiling{std::size_t{64} << 20,
                             "float4 x 4, 256 threads x 8 blocks per SM",

@@ -209,6 +209,28 @@ TEST(CompareReading, TakesOlderReportsWithoutACacheForCold) {
   EXPECT_EQ(record(with("/cache", "warm")).cache, "warm");
 }
 
+TEST(CompareReading, TakesTheReferenceWhichHasNoNumber) {
+  Report report = timed_report();
+  report.stages.push_back(skipped_result());
+  report.stages.push_back(reference_result());
+  const Record record = parse_record("x.json", to_json(report));
+  ASSERT_EQ(record.stages.size(), 5U);
+  EXPECT_EQ(record.stages[3].number, 13U);
+  EXPECT_FALSE(record.stages[3].time);
+  EXPECT_EQ(record.stages[4].number, std::nullopt);
+  EXPECT_EQ(record.stages[4].name, "cub");
+  EXPECT_TRUE(record.stages[4].time);
+}
+
+TEST(CompareReading, TakesAShapeThatWasNotAskedForAndOlderReportsWithoutAGrid) {
+  EXPECT_EQ(record(with("/block", nullptr)).block, std::nullopt);
+  EXPECT_EQ(record(document()).grid, std::nullopt);
+  EXPECT_EQ(record(with("/grid", nullptr)).grid, std::nullopt);
+  EXPECT_EQ(record(with("/grid", 7)).grid, 7U);
+  EXPECT_EQ(refused_record(with("/grid", "7")),
+            "x.json: its field /grid must be a whole number from 0 to 2^64 - 1");
+}
+
 TEST(CompareReading, TakesReportsThatSayThatTheyAreIncompleteOrFailed) {
   EXPECT_TRUE(record(with("/incomplete", true)).incomplete);
   EXPECT_FALSE(record(with("/incomplete", false)).incomplete);
@@ -451,6 +473,10 @@ TEST(Compare, RefusesReportsOfDifferentDevicesOrProblems) {
   EXPECT_EQ(refused_pair(document(), with("/input/source", "ones")),
             differs("input (uniform [0,1), ones)"));
   EXPECT_EQ(refused_pair(with("/block", 512), document()), differs("block (512, 256)"));
+  EXPECT_EQ(refused_pair(document(), with("/block", nullptr)),
+            differs("block (256, each stage's own)"));
+  EXPECT_EQ(refused_pair(document(), with("/grid", 7)), differs("grid (each stage's own, 7)"));
+  EXPECT_EQ(refused_pair(document(), with("/grid", nullptr)), "");
   EXPECT_EQ(refused_pair(document(), with("/cache", "warm")), differs("cache (cold, warm)"));
 }
 
@@ -500,9 +526,9 @@ TEST(CompareText, OfASlowdown) {
                     stage(3, "sequential", 15e-6, 0)};
   EXPECT_EQ(format_comparison(compare(document(), next)),
             R"(base       base.json
-           NVIDIA H200, 2025-01-31T12:00:00Z, n = 16,777,216, uniform [0,1), block 256, cold cache
+           NVIDIA H200, 2025-01-31T12:00:00Z, n = 16,777,216, uniform [0,1), cold cache, block 256
 new        new.json
-           NVIDIA H200, 2025-02-01T08:30:00Z, n = 16,777,216, uniform [0,1), block 256, cold cache
+           NVIDIA H200, 2025-02-01T08:30:00Z, n = 16,777,216, uniform [0,1), cold cache, block 256
 
 #  stage       base ms   new ms    time    GB/s  noise %  result
 1  modulo      0.20000  0.10000  0.500x  2.000x     1.57  faster
@@ -513,6 +539,20 @@ time, GB/s: new / base; noise %: of time, 95%, from the spread of the samples al
 
 SLOWER: 1 of 2 stages by more than 5% and its noise: strided
 )");
+}
+
+TEST(CompareText, NamesTheReferenceAndTheShapeThatWasAskedFor) {
+  json reference = stage(1, "cub", 20e-6, 0);
+  reference["number"] = nullptr;
+  json report = with("/stages/1", reference);
+  report["block"] = nullptr;
+  report["grid"] = 7;
+  const std::string text = format_comparison(compare(report, report));
+  expect_contains(text, "uniform [0,1), cold cache, grid 7\n");
+  expect_contains(text, "\nref  cub     0.02000  0.02000  1.000x  1.000x     0.00  same\n");
+  report["block"] = 128;
+  expect_contains(format_comparison(compare(report, report)),
+                  "cold cache, block 128,\n           grid 7\n");
 }
 
 TEST(CompareText, OfDifferentReportsWithoutASlowdown) {
@@ -529,9 +569,9 @@ TEST(CompareText, OfDifferentReportsWithoutASlowdown) {
   options.fail_slower = 0.025;
   EXPECT_EQ(format_comparison(compare(base, next, options)),
             R"(base       base.json
-           NVIDIA H200, 2025-01-31T12:00:00Z, n = 16,777,216, uniform [0,1), block 256, cold cache
+           NVIDIA H200, 2025-01-31T12:00:00Z, n = 16,777,216, uniform [0,1), cold cache, block 256
 new        new.json
-           NVIDIA A100, 2025-01-31T12:00:00Z, n = 16,777,216, uniform [0,1), block 256, warm cache,
+           NVIDIA A100, 2025-01-31T12:00:00Z, n = 16,777,216, uniform [0,1), warm cache, block 256,
            checks FAILED, incomplete
 different  device, cache
 

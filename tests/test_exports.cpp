@@ -47,44 +47,52 @@ std::string cell(const Report& report, const std::string& name) {
                                 : rows[1][static_cast<std::size_t>(found - rows[0].begin())];
 }
 
-std::string line_with(const std::string& text, const std::string& start) {
+std::vector<std::string> lines_of(const std::string& text) {
   std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) {
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+std::string line_with(const std::string& text, const std::string& start) {
+  for (const std::string& line : lines_of(text)) {
     if (line.starts_with(start)) return line;
   }
   return "";
 }
 
 TEST(Csv, OfAGpu) {
-  EXPECT_EQ(to_csv(timed_report()),
-            "date,device,incomplete,driver,runtime,n,bytes,block,cache,stage,name,median_s,min_s,"
-            "iqr_s,samples,discarded,stable,bytes_per_s,share_of_copy,share_of_read,floor_s,"
-            "result,reference,error,bound,depth,verify,note,determinism,repeats,distinct,claim,"
-            "launches\n"
-            "2025-01-31T12:00:00Z,NVIDIA H200,false,580.95.05,13.0,16777216,67108864,256,cold,1,"
-            "modulo,0.0002048,0.0002,2.048e-06,60,0,true,327680000000,0.078125,"
-            "0.08000000000000002,2.5e-06,8388245,8388245.125,0.125,12.5,24,passed,,run_to_run,8,"
-            "1,held,3\n"
-            "2025-01-31T12:00:00Z,NVIDIA H200,false,580.95.05,13.0,16777216,67108864,256,cold,8,"
-            "warp-shuffle,3.2e-05,3.1e-05,1.6e-07,50,0,true,2097152000000,0.5,0.512,2.5e-06,"
-            "8388245,8388245.125,0.125,12.5,24,passed,,run_to_run,8,1,held,3\n"
-            "2025-01-31T12:00:00Z,NVIDIA H200,false,580.95.05,13.0,16777216,67108864,256,cold,9,"
-            "shuffle-atomic,2.048e-05,2e-05,2.048e-07,55,0,true,3276800000000,0.78125,0.8,"
-            "2.5e-06,8388245,8388245.125,0.125,12.5,24,passed,,not_guaranteed,8,2,unclaimed,3\n");
+  EXPECT_EQ(
+      to_csv(timed_report()),
+      "date,device,incomplete,driver,runtime,n,bytes,grid,block,cache,stage,name,median_s,min_s,"
+      "iqr_s,samples,discarded,stable,bytes_per_s,share_of_copy,share_of_read,floor_s,"
+      "result,reference,error,bound,depth,verify,note,determinism,repeats,distinct,claim,"
+      "launches\n"
+      "2025-01-31T12:00:00Z,NVIDIA H200,false,580.95.05,13.0,16777216,67108864,4224,256,cold,1,"
+      "modulo,0.0002048,0.0002,2.048e-06,60,0,true,327680000000,0.078125,"
+      "0.08000000000000002,2.5e-06,8388245,8388245.125,0.125,12.5,24,passed,,run_to_run,8,"
+      "1,held,3\n"
+      "2025-01-31T12:00:00Z,NVIDIA H200,false,580.95.05,13.0,16777216,67108864,4224,256,cold,8,"
+      "warp-shuffle,3.2e-05,3.1e-05,1.6e-07,50,0,true,2097152000000,0.5,0.512,2.5e-06,"
+      "8388245,8388245.125,0.125,12.5,24,passed,,run_to_run,8,1,held,3\n"
+      "2025-01-31T12:00:00Z,NVIDIA H200,false,580.95.05,13.0,16777216,67108864,4224,256,cold,9,"
+      "shuffle-atomic,2.048e-05,2e-05,2.048e-07,55,0,true,3276800000000,0.78125,0.8,"
+      "2.5e-06,8388245,8388245.125,0.125,12.5,24,passed,,not_guaranteed,8,2,unclaimed,3\n");
 }
 
 TEST(Csv, OfTheSimulatorLeavesWhatItCannotMeasureEmpty) {
-  EXPECT_EQ(to_csv(simulated_report()),
-            "date,device,incomplete,driver,runtime,n,bytes,block,cache,stage,name,median_s,min_s,"
-            "iqr_s,samples,discarded,stable,bytes_per_s,share_of_copy,share_of_read,floor_s,"
-            "result,reference,error,bound,depth,verify,note,determinism,repeats,distinct,claim,"
-            "launches\n"
-            "2025-01-31T12:00:00Z,SIMT simulator,false,,,16777216,67108864,256,,1,modulo,,,,,,,,,"
-            ",,8388245,8388245.125,0.125,12.5,24,passed,,run_to_run,8,1,held,3\n"
-            "2025-01-31T12:00:00Z,SIMT simulator,false,,,16777216,67108864,256,,8,warp-shuffle,,,"
-            ",,,,,,,,8388245,8388245.125,0.125,12.5,24,passed,,run_to_run,8,1,held,3\n"
-            "2025-01-31T12:00:00Z,SIMT simulator,false,,,16777216,67108864,256,,9,shuffle-atomic,"
-            ",,,,,,,,,,8388245,8388245.125,0.125,12.5,24,passed,,not_guaranteed,8,2,unclaimed,3\n");
+  EXPECT_EQ(
+      to_csv(simulated_report()),
+      "date,device,incomplete,driver,runtime,n,bytes,grid,block,cache,stage,name,median_s,min_s,"
+      "iqr_s,samples,discarded,stable,bytes_per_s,share_of_copy,share_of_read,floor_s,"
+      "result,reference,error,bound,depth,verify,note,determinism,repeats,distinct,claim,"
+      "launches\n"
+      "2025-01-31T12:00:00Z,SIMT simulator,false,,,16777216,67108864,4224,256,,1,modulo,,,,,,,,,"
+      ",,8388245,8388245.125,0.125,12.5,24,passed,,run_to_run,8,1,held,3\n"
+      "2025-01-31T12:00:00Z,SIMT simulator,false,,,16777216,67108864,4224,256,,8,warp-shuffle,,,"
+      ",,,,,,,,8388245,8388245.125,0.125,12.5,24,passed,,run_to_run,8,1,held,3\n"
+      "2025-01-31T12:00:00Z,SIMT simulator,false,,,16777216,67108864,4224,256,,9,shuffle-atomic,"
+      ",,,,,,,,,,8388245,8388245.125,0.125,12.5,24,passed,,not_guaranteed,8,2,unclaimed,3\n");
 }
 
 TEST(Csv, FieldsAreQuotedOnlyWhereTheyMustBe) {
@@ -132,6 +140,34 @@ TEST(Csv, SaysWhatIsNotAsItShouldBe) {
   EXPECT_EQ(cell(report, "discarded"), "7");
   EXPECT_EQ(cell(report, "verify"), "failed");
   EXPECT_EQ(cell(report, "claim"), "refuted");
+}
+
+TEST(Csv, AStageThatCannotRunLeavesItsNumbersEmpty) {
+  Report report = simulated_report();
+  report.stages = {skipped_result()};
+  EXPECT_EQ(
+      lines_of(to_csv(report)).back(),
+      "2025-01-31T12:00:00Z,SIMT simulator,false,,,16777216,67108864,,,,13,bulk-copy,,,,,,,,,,"
+      ",,8388245.125,,,,skipped,needs another GPU,run_to_run,0,0,untested,");
+}
+
+TEST(Csv, TheReferenceHasNoNumberAndItsLaunchesAreNotKnown) {
+  Report report = timed_report();
+  report.stages = {reference_result()};
+  EXPECT_EQ(cell(report, "stage"), "ref");
+  EXPECT_EQ(cell(report, "name"), "cub");
+  EXPECT_EQ(cell(report, "median_s"), "4.096e-05");
+  EXPECT_EQ(cell(report, "result"), "8388245");
+  for (const char* name : {"launches", "grid", "block"}) EXPECT_EQ(cell(report, name), "") << name;
+}
+
+TEST(Csv, TheShapeIsTheStagesOwnAndNotTheOneAskedFor) {
+  Report report = timed_report();
+  report.grid = 7;
+  report.stages[0].grid = 132;
+  report.stages[0].block = 1024;
+  EXPECT_EQ(cell(report, "grid"), "132");
+  EXPECT_EQ(cell(report, "block"), "1024");
 }
 
 TEST(Csv, WithoutCeilingsThereAreNoShares) {
@@ -183,6 +219,28 @@ TEST(Markdown, OfTheSimulator) {
             "| 9 | shuffle-atomic | 3 | 24 | 1.49e-08 | 1.00 | PASSED |\n"
             "\n"
             "PASSED: 3 of 3 stages within their bounds, no determinism claim refuted\n");
+}
+
+TEST(Markdown, AStageThatCannotRunAndTheReferenceAreRowsOfTheirOwn) {
+  Report report = timed_report();
+  report.stages.push_back(skipped_result());
+  report.stages.push_back(reference_result());
+  const std::string text = to_markdown(report);
+  EXPECT_EQ(line_with(text, "| 13 "),
+            "| 13 | bulk-copy | - | - | - | - | - | - | - | - | - | SKIPPED |");
+  EXPECT_EQ(line_with(text, "| ref "),
+            "| ref | cub | 0.04096 | 1.0 | 1638.4 | 39.1 | 40.0 | 5.00x | - | 1.49e-08 | 1.00 |"
+            " PASSED |");
+  EXPECT_EQ(lines_of(text).back(),
+            "PASSED: 4 of 5 stages within their bounds, 1 skipped, no determinism claim refuted");
+}
+
+TEST(Markdown, NamesTheShapeOnlyWhereItWasAskedFor) {
+  Report report = simulated_report();
+  report.block.reset();
+  EXPECT_TRUE(line_with(to_markdown(report), "### ").ends_with(": n = 16777216"));
+  report.grid = 7;
+  EXPECT_TRUE(line_with(to_markdown(report), "### ").ends_with(": n = 16777216, grid 7"));
 }
 
 TEST(Markdown, TextFromOutsideIsNoMarkup) {

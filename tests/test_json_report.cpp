@@ -27,12 +27,13 @@ TEST(JsonReport, TopLevelFollowsTheSchema) {
   const Json json = json_of(timed_report());
   EXPECT_EQ(keys_of(json),
             (std::vector<std::string>{"schema", "tool", "date", "device", "state", "clocks_moved",
-                                      "block", "cache", "input", "reference", "ceilings", "floor_s",
-                                      "stages", "incomplete", "verdict"}));
+                                      "block", "grid", "cache", "input", "reference", "ceilings",
+                                      "floor_s", "stages", "incomplete", "verdict"}));
   EXPECT_EQ(json["schema"], "reduce-ladder/1");
   EXPECT_EQ(json["tool"], Json({{"name", "reduce-ladder"}, {"version", REDUCE_LADDER_VERSION}}));
   EXPECT_EQ(json["date"], "2025-01-31T12:00:00Z");
   EXPECT_EQ(json["block"], 256);
+  EXPECT_TRUE(json["grid"].is_null());
   EXPECT_EQ(json["cache"], "cold");
   EXPECT_EQ(json["incomplete"], false);
   EXPECT_EQ(json["verdict"], "passed");
@@ -42,7 +43,8 @@ TEST(JsonReport, DeviceHasItsFacts) {
   EXPECT_EQ(json_of(timed_report())["device"], Json::parse(R"json({
     "kind": "cuda", "name": "NVIDIA H200", "ordinal": 0, "compute_capability": "9.0",
     "multiprocessors": 132, "memory_bytes": 150323855360, "l2_bytes": 62914560,
-    "theoretical_bytes_per_second": 4.8e12, "driver": "580.95.05", "runtime": "13.0"})json"));
+    "theoretical_bytes_per_second": 4.8e12, "driver": "580.95.05", "runtime": "13.0",
+    "cub": "3.0.1"})json"));
 }
 
 TEST(JsonReport, UnknownBandwidthIsNullAndNotZero) {
@@ -172,8 +174,45 @@ TEST(JsonReport, AStageFollowsTheSchema) {
                     "max": 8388245.0, "verdict": "unclaimed"},
     "time_s": {"median": 20.48e-6, "min": 20e-6, "iqr": 0.2048e-6, "samples": 55,
                "discarded": 0, "stable": true},
-    "gbps": 3276.8, "launches": 3})json")
+    "gbps": 3276.8, "launches": 3, "grid": 4224, "block": 256})json")
                                           .dump());
+}
+
+TEST(JsonReport, AStageThatCannotRunHasNoNumbers) {
+  Report report = timed_report();
+  report.stages = {skipped_result()};
+  const Json json = json_of(report);
+  EXPECT_EQ(json["stages"][0].dump(), Json::parse(R"json({
+    "number": 13, "name": "bulk-copy", "removes": "loads through registers", "result": null,
+    "error": null, "bound": null, "depth": null, "verify": "skipped", "note": "needs another GPU",
+    "determinism": {"class": "run_to_run", "repeats": 0, "distinct": 0, "min": null, "max": null,
+                    "verdict": "untested"},
+    "time_s": null, "gbps": null, "launches": null, "grid": null, "block": null})json")
+                                          .dump());
+  EXPECT_EQ(json["verdict"], "passed");
+}
+
+TEST(JsonReport, TheReferenceHasNoNumberAndItsLaunchesAreNotKnown) {
+  Report report = timed_report();
+  report.stages.push_back(reference_result());
+  const Json stage = json_of(report)["stages"][3];
+  EXPECT_EQ(stage["name"], "cub");
+  EXPECT_EQ(stage["result"], 8388245.0);
+  EXPECT_EQ(stage["depth"], 24);
+  for (const char* key : {"number", "launches", "grid", "block"}) {
+    EXPECT_TRUE(stage[key].is_null()) << key;
+  }
+}
+
+TEST(JsonReport, TheShapeAskedForIsNotThatOfAStage) {
+  Report report = timed_report();
+  report.block.reset();
+  report.grid = 7;
+  const Json json = json_of(report);
+  EXPECT_TRUE(json["block"].is_null());
+  EXPECT_EQ(json["grid"], 7);
+  EXPECT_EQ(json["stages"][0]["block"], 256);
+  EXPECT_EQ(json["stages"][0]["grid"], 4224);
 }
 
 TEST(JsonReport, FailuresAreNotHidden) {

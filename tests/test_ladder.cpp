@@ -13,7 +13,21 @@ namespace reduce_ladder {
 namespace {
 
 Plan one_pass(Index n, const Shape& shape) {
-  return {.passes = {{.n = n, .grid = 1, .block = shape.block, .shared_values = 0, .depth = 10}}};
+  return {.passes = {{.n = n,
+                      .grid = shape.grid.value_or(1),
+                      .block = shape.threads(),
+                      .shared_values = 0,
+                      .depth = 10}}};
+}
+
+// As of a library, which does not say how it launches.
+Plan no_shape(Index n, const Shape& /*shape*/) {
+  return {.passes = {{.n = n, .grid = 1, .block = 0, .shared_values = 0, .depth = 10}}};
+}
+
+Plan must_not_be_planned(Index /*n*/, const Shape& /*shape*/) {
+  ADD_FAILURE() << "a stage that cannot run is planned";
+  return {};
 }
 
 constexpr float kWritesNothing = -1;
@@ -23,15 +37,18 @@ class ScriptedDevice final : public Device {
  public:
   explicit ScriptedDevice(std::vector<float> answers) : answers_(std::move(answers)) {}
   [[nodiscard]] const DeviceInfo& info() const override { return info_; }
-  [[nodiscard]] std::span<const Stage> stages() const override { return {&stage_, 1}; }
-  void load(std::span<const float> /*values*/) override {}
-  float run(const Stage& /*stage*/, const Plan& /*plan*/, float poison) override {
+  [[nodiscard]] std::span<const Stage> stages() const override { return stages_; }
+  using Device::load;
+  void load(std::span<const float> /*values*/, unsigned /*misalignment*/) override {}
+  float run(const Stage& stage, const Plan& /*plan*/, float poison) override {
+    ran.push_back(stage.number);
     if (answers_.empty()) throw SimulatorFault("block 0: somebody waits");
     const float answer = answers_[next_++ % answers_.size()];
     return answer == kWritesNothing ? poison : answer;
   }
-  std::optional<Samples> time(const Stage& /*stage*/, const Plan& /*plan*/,
+  std::optional<Samples> time(const Stage& stage, const Plan& /*plan*/,
                               const Sampling& /*sampling*/) override {
+    ran.push_back(stage.number);
     return Samples{{3e-6, 1e-6, 2e-6}, 0, true};
   }
   std::optional<CopySamples> time_copy(const Sampling& /*sampling*/) override {
@@ -49,11 +66,22 @@ class ScriptedDevice final : public Device {
     return state;
   }
 
+  void become_a_gpu(int major, int minor) {
+    info_.cuda = CudaInfo{};
+    info_.cuda->compute_major = major;
+    info_.cuda->compute_minor = minor;
+  }
+
+  std::vector<int> ran;  // the stage of each run and of each timing
+
  private:
   DeviceInfo info_;
   std::vector<float> answers_;
   std::size_t next_ = 0;
-  Stage stage_{1, "scripted", "-", "-", Determinism::run_to_run, one_pass, nullptr};
+  std::vector<Stage> stages_ = {
+      {1, "scripted", "-", "-", Determinism::run_to_run, one_pass, nullptr},
+      {2, "too-new", "-", "-", Determinism::run_to_run, must_not_be_planned, nullptr, 90},
+      {3, "library", "-", "-", Determinism::run_to_run, no_shape, nullptr}};
 };
 
 Climb only_stage_one(unsigned block, unsigned repeats) {
@@ -71,6 +99,21 @@ Report climb_over(std::vector<float> answers, float value = 2.5F) {
   input.storage = std::make_unique<float[]>(4);
   std::fill_n(input.storage.get(), 4, value);
   return climb(device, input, only_stage_one(256, 4), [](std::string_view) {});
+}
+
+// The right sum of four values of 2.5, with one repeat.
+Report climb_right(ScriptedDevice& device, std::vector<int> stages,
+                   std::optional<unsigned> block = {}, std::optional<unsigned> grid = {}) {
+  Climb what;
+  what.stages = std::move(stages);
+  what.block = block;
+  what.grid = grid;
+  what.repeats = 1;
+  Input input;
+  input.info.n = 4;
+  input.storage = std::make_unique<float[]>(4);
+  std::fill_n(input.storage.get(), 4, 2.5F);
+  return climb(device, input, what, [](std::string_view) {});
 }
 
 TEST(Ladder, FailsAStageThatIsRight) {
@@ -114,6 +157,59 @@ TEST(Ladder, GoesOnOrPassesWhenInterrupted) {
   EXPECT_TRUE(report.incomplete);
   EXPECT_TRUE(report.stages.empty());
   EXPECT_FALSE(passed(report));
+}
+
+TEST(Ladder, PlansRunsOrFailsAStageThatCannotRun) {
+  ScriptedDevice device({10.0F});
+  device.become_a_gpu(8, 9);
+  const Report report = climb_right(device, {1, 2, 3});
+  EXPECT_THAT(device.ran, ::testing::ElementsAre(1, 1, 3, 3)) << "once, and then timed";
+  ASSERT_EQ(report.stages.size(), 3U);
+  const StageResult& skipped = report.stages[1];
+  EXPECT_EQ(skipped.stage->number, 2);
+  EXPECT_FALSE(skipped.ran);
+  EXPECT_EQ(skipped.verification.verdict, Verdict::skipped);
+  EXPECT_EQ(skipped.verification.note,
+            "needs a GPU of compute capability 9.0 or later; this one has 8.9");
+  EXPECT_EQ(skipped.probe.outcome, Probe::Outcome::untested);
+  EXPECT_EQ(skipped.probe.repeats, 0U);
+  EXPECT_FALSE(skipped.time);
+  EXPECT_TRUE(report.stages[0].ran && report.stages[2].ran);
+  EXPECT_TRUE(passed(report));
+}
+
+TEST(Ladder, MisjudgesWhatADeviceCanRun) {
+  ScriptedDevice device({10.0F});
+  const Stage& anywhere = device.stages()[0];
+  const Stage& too_new = device.stages()[1];
+  EXPECT_EQ(device.obstacle(anywhere), std::nullopt);
+  EXPECT_EQ(device.obstacle(too_new),
+            "needs a GPU of compute capability 9.0 or later; this is the simulator");
+  for (const auto& [major, minor] : {std::pair(9, 0), {9, 1}, {10, 0}, {12, 1}}) {
+    device.become_a_gpu(major, minor);
+    EXPECT_EQ(device.obstacle(too_new), std::nullopt) << major << '.' << minor;
+  }
+}
+
+TEST(Ladder, LosesTheShapeThatWasAskedFor) {
+  ScriptedDevice device({10.0F});
+  const Report report = climb_right(device, {1}, 64, 7);
+  EXPECT_EQ(report.block, 64U);
+  EXPECT_EQ(report.grid, 7U);
+  EXPECT_EQ(report.stages[0].block, 64U);
+  EXPECT_EQ(report.stages[0].grid, 7U);
+}
+
+TEST(Ladder, InventsAShapeThatNobodyAskedForOrThatIsNotKnown) {
+  ScriptedDevice device({10.0F});
+  const Report report = climb_right(device, {1, 3});
+  EXPECT_EQ(report.block, std::nullopt);
+  EXPECT_EQ(report.grid, std::nullopt);
+  EXPECT_EQ(report.stages[0].block, kDefaultBlock);
+  EXPECT_EQ(report.stages[0].grid, 1U);
+  const StageResult& library = report.stages[1];
+  EXPECT_EQ(library.launches + library.grid + library.block, 0U);
+  EXPECT_EQ(library.depth, 10U);
 }
 
 TEST(Ladder, EndsAtASimulatorFault) {

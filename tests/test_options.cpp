@@ -23,10 +23,14 @@ std::vector<Stage> fake_stages() {
   return stages;
 }
 
-ParsedOptions parse(std::vector<const char*> arguments) {
-  static const std::vector<Stage> stages = fake_stages();
+ParsedOptions parse_over(const std::vector<Stage>& stages, std::vector<const char*> arguments) {
   arguments.insert(arguments.begin(), "reduce-ladder");
   return parse_options(static_cast<int>(arguments.size()), arguments.data(), stages);
+}
+
+ParsedOptions parse(const std::vector<const char*>& arguments) {
+  static const std::vector<Stage> stages = fake_stages();
+  return parse_over(stages, arguments);
 }
 
 Options options(const std::vector<const char*>& arguments) {
@@ -59,7 +63,8 @@ TEST(Options, NoArgumentRunsEverythingWithTheDefaults) {
   EXPECT_FALSE(text.has_value());
   EXPECT_EQ(defaults.stages, (Numbers{1, 2, 3, 4, 5}));
   EXPECT_EQ(defaults.n, Index{1} << 24);
-  EXPECT_EQ(defaults.block, 256U);
+  EXPECT_EQ(defaults.block, std::nullopt);
+  EXPECT_EQ(defaults.grid, std::nullopt);
   EXPECT_EQ(defaults.device.kind, DeviceRequest::Kind::automatic);
   EXPECT_EQ(defaults.input, std::nullopt);
   EXPECT_EQ(defaults.seed, 42U);
@@ -87,8 +92,9 @@ TEST(Options, StagesComeAscendingAndOnce) {
 
 TEST(Options, RefusesStagesThatAreNotInTheTable) {
   for (const char* value : {"0", "6", "1-6", "0-2", "Shuffle", "ALL", "float", "+1", "-1", " 1",
-                            "99999999999999999999", "1-2-3", "1-", "-", "all,1"}) {
-    expect_refused("--stages", value, "numbers from 1 to 5");
+                            "99999999999999999999", "1-2-3", "1-", "-", "modern"}) {
+    expect_refused("--stages", value,
+                   "list of all, classic, modern, numbers of stages from 1 to 5");
     expect_refused("--stages", value, "naive, strided, first-add, shuffle, float4");
   }
 }
@@ -101,6 +107,55 @@ TEST(Options, RefusesBackwardRangesAndEmptyItems) {
 
 TEST(Options, NamesTheItemOfAListThatIsNoStage) {
   expect_refused("--stages", "1,frobnicate,3", "'frobnicate' is none of these");
+}
+
+// Stages with gaps between their numbers, on both sides of the classic ones, and a reference.
+std::vector<Stage> all_parts() {
+  std::vector<Stage> stages;
+  for (const auto& [number, name] : {std::pair(0, "before"),
+                                     {1, "naive"},
+                                     {9, "atomic"},
+                                     {10, "vector"},
+                                     {13, "copy"},
+                                     {kReferenceNumber, "cub"}}) {
+    Stage& stage = stages.emplace_back();
+    stage.number = number;
+    stage.name = name;
+  }
+  return stages;
+}
+
+Numbers stages_of_parts(const char* list) {
+  return parse_over(all_parts(), {"--stages", list}).options.stages;
+}
+
+TEST(Options, StagesAreOfAPartOrOfSeveral) {
+  constexpr int kRef = kReferenceNumber;
+  EXPECT_EQ(parse_over(all_parts(), {}).options.stages, (Numbers{0, 1, 9, 10, 13, kRef}));
+  EXPECT_EQ(stages_of_parts("classic"), (Numbers{1, 9}));
+  EXPECT_EQ(stages_of_parts("modern"), (Numbers{0, 10, 13, kRef}));
+  EXPECT_EQ(stages_of_parts("modern,classic"), stages_of_parts("all"));
+  EXPECT_EQ(stages_of_parts("all,1"), stages_of_parts("all"));
+  EXPECT_EQ(stages_of_parts("cub,classic,10"), (Numbers{1, 9, 10, kRef}));
+}
+
+TEST(Options, RangesOfStagesSpanNumbersThatAreMissing) {
+  EXPECT_EQ(stages_of_parts("2-12"), (Numbers{9, 10}));
+  EXPECT_EQ(stages_of_parts("0-13"), (Numbers{0, 1, 9, 10, 13})) << "the reference has no number";
+}
+
+TEST(Options, RefusesNumbersAndRangesOfStagesWithoutAny) {
+  for (const char* list : {"2", "2-8", "14", "13-14", "2147483647", "0-2147483647", "ref",
+                           "Classic", "modern-13", "classic,", "modern,11", "all,2-8"}) {
+    try {
+      stages_of_parts(list);
+      ADD_FAILURE() << list;
+    } catch (const UsageError& error) {
+      expect_contains(error.what(), std::string("--stages ") + list + ": must be ");
+      expect_contains(error.what(),
+                      "numbers of stages from 0 to 13, ascending ranges such as 0-13");
+    }
+  }
 }
 
 TEST(Options, CountsAreWholeNumbersWithBinarySuffixesOrPowersOfTwo) {
@@ -164,6 +219,14 @@ TEST(Options, RefusesBlocksThatWouldDropAWarpOrNotLaunch) {
   EXPECT_EQ(refusal({"--block", "180"}), "--block 180: must be a power of two from 32 to 1024");
 }
 
+TEST(Options, GridsAreFromOneToAMillion) {
+  EXPECT_EQ(options({"--grid", "1"}).grid, 1U);
+  EXPECT_EQ(options({"--grid=1000000"}).grid, 1000000U);
+  for (const char* value : {"0", "1000001", "4294967297", "-1", "+1", "1K", "2^4", "x"}) {
+    expect_refused("--grid", value, "must be a whole number from 1 to 1000000");
+  }
+}
+
 TEST(Options, DevicesAreAutoCudaAnOrdinalOrSim) {
   using Kind = DeviceRequest::Kind;
   EXPECT_EQ(options({"--device", "auto"}).device.kind, Kind::automatic);
@@ -214,8 +277,8 @@ TEST(Options, NeverTakesAnOptionForTheNameOfAFile) {
 }
 
 TEST(Options, RefusesAMissingValueAndSaysWhatItIs) {
-  for (const char* option :
-       {"--stages", "--n", "--block", "--device", "--input", "--seed", "--determinism", "--json"}) {
+  for (const char* option : {"--stages", "--n", "--block", "--grid", "--device", "--input",
+                             "--seed", "--determinism", "--json"}) {
     const std::string assigned = std::string(option) + "=";
     const std::string expected = std::string(option) + ": the value is missing; it must be ";
     EXPECT_EQ(refusal({option}).substr(0, expected.size()), expected);
@@ -268,11 +331,12 @@ TEST(Options, HelpNamesEveryStageStatusAndOption) {
   for (const char* option : {"--help"}) {
     const std::string help = parse({option}).text.value();
     for (const Stage& stage : fake_stages()) expect_contains(help, std::string(stage.name));
-    for (const char* part : {"--stages",  "--list",         "--n ",         "--block",
-                             "--device",  "--input",        "--seed",       "--determinism",
-                             "--json",    "--require-gpu",  "--quiet",      "--version",
-                             "Examples:", "numbers 1 to 5", "Exit status:", "  0  ",
-                             "  1  ",     "  2  ",          "  3  ",        "  4  "}) {
+    for (const char* part :
+         {"--stages",      "--list",  "--n ",      "--block",       "--grid",
+          "--device",      "--input", "--seed",    "--determinism", "--json",
+          "--require-gpu", "--quiet", "--version", "Examples:",     "numbers from 1 to 5",
+          "Exit status:",  "  0  ",   "  1  ",     "  2  ",         "  3  ",
+          "  4  "}) {
       expect_contains(help, part);
     }
     EXPECT_EQ(help.find('{'), std::string::npos) << "an unfilled placeholder";

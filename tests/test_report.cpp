@@ -63,7 +63,7 @@ std::string share(double error, double bound) {
 TEST(Report, OfAGpu) {
   EXPECT_EQ(format_report(timed_report()),
             R"(device     NVIDIA H200 (cuda:0), compute capability 9.0, 132 SMs
-           140.0 GiB memory, 60.0 MiB L2, driver 580.95.05, CUDA runtime 13.0
+           140.0 GiB memory, 60.0 MiB L2, driver 580.95.05, CUDA runtime 13.0, CUB 3.0.1
 state      SM 1980 MHz, memory 3201 MHz, 118 -> 310 W, 38 -> 45 C, not throttled (before -> after)
 input      16,777,216 values (64.0 MiB), uniform [0,1), seed 42
            does not fit into the 60.0 MiB of L2: every run reads all of it from memory
@@ -84,11 +84,11 @@ floor      2.50 us for an empty launch: 12.2% of the fastest stage's time
 ms: median of 50 or more runs from a cold cache; iqr %: their spread; step: vs the row above
 % bound: the error as a share of gamma(h) A, the bound of the stage's own tree
 
-Determinism over repeated runs, by bit patterns:
-#  stage           class           repeats  distinct        min      max  claim
-1  modulo          run_to_run            8         1    8388245  8388245  held
-8  warp-shuffle    run_to_run            8         1    8388245  8388245  held
-9  shuffle-atomic  not_guaranteed        8         2  8388244.5  8388245  unclaimed
+Shape of the first launch, and determinism over repeated runs by bit patterns:
+#  stage           grid x block  class           repeats  distinct        min      max  claim
+1  modulo            4224 x 256  run_to_run            8         1    8388245  8388245  held
+8  warp-shuffle      4224 x 256  run_to_run            8         1    8388245  8388245  held
+9  shuffle-atomic    4224 x 256  not_guaranteed        8         2  8388244.5  8388245  unclaimed
 
 PASSED: 3 of 3 stages within their bounds, no determinism claim refuted
 )");
@@ -97,7 +97,8 @@ PASSED: 3 of 3 stages within their bounds, no determinism claim refuted
 TEST(Report, OfAGpuInANarrowTerminal) {
   EXPECT_EQ(format_report(timed_report(), {.width = 80}),
             R"(device     NVIDIA H200 (cuda:0), compute capability 9.0, 132 SMs
-           140.0 GiB memory, 60.0 MiB L2, driver 580.95.05, CUDA runtime 13.0
+           140.0 GiB memory, 60.0 MiB L2, driver 580.95.05, CUDA runtime 13.0,
+           CUB 3.0.1
 state      SM 1980 MHz, memory 3201 MHz, 118 -> 310 W, 38 -> 45 C, not throttled
            (before -> after)
 input      16,777,216 values (64.0 MiB), uniform [0,1), seed 42
@@ -122,11 +123,11 @@ floor      2.50 us for an empty launch: 12.2% of the fastest stage's time
 ms: median of 50 or more runs from a cold cache
 % bound: the error as a share of gamma(h) A, the bound of the stage's own tree
 
-Determinism over repeated runs, by bit patterns:
-#  stage           class           repeats  distinct       min     max claim
-1  modulo          run_to_run            8         1   8388245 8388245 held
-8  warp-shuffle    run_to_run            8         1   8388245 8388245 held
-9  shuffle-atomic  not_guaranteed        8         2 8388244.5 8388245 unclaimed
+Shape of the first launch, and determinism over repeated runs by bit patterns:
+#  stage           grid x block  distinct        min      max  claim
+1  modulo            4224 x 256         1    8388245  8388245  held
+8  warp-shuffle      4224 x 256         1    8388245  8388245  held
+9  shuffle-atomic    4224 x 256         2  8388244.5  8388245  unclaimed
 
 PASSED: 3 of 3 stages within their bounds, no determinism claim refuted
 )");
@@ -146,11 +147,11 @@ reference  8388245.125 (fp64), A = sum|x| = 8388245.125
 
 % bound: the error as a share of gamma(h) A, the bound of the stage's own tree
 
-Determinism over repeated runs, by bit patterns:
-#  stage           class           repeats  distinct        min      max  claim
-1  modulo          run_to_run            8         1    8388245  8388245  held
-8  warp-shuffle    run_to_run            8         1    8388245  8388245  held
-9  shuffle-atomic  not_guaranteed        8         2  8388244.5  8388245  unclaimed
+Shape of the first launch, and determinism over repeated runs by bit patterns:
+#  stage           grid x block  class           repeats  distinct        min      max  claim
+1  modulo            4224 x 256  run_to_run            8         1    8388245  8388245  held
+8  warp-shuffle      4224 x 256  run_to_run            8         1    8388245  8388245  held
+9  shuffle-atomic    4224 x 256  not_guaranteed        8         2  8388244.5  8388245  unclaimed
 
 PASSED: 3 of 3 stages within their bounds, no determinism claim refuted
 )");
@@ -236,6 +237,76 @@ TEST(Report, AStageWithoutATimeLeavesGapsOnly) {
   const std::vector<std::string> next = words_of(line_with(format_report(report), "9  shuffle"));
   EXPECT_EQ(next[7], "10.00x");
   EXPECT_EQ(next[8], "-");
+}
+
+using Words = std::vector<std::string>;
+
+TEST(Report, AStageThatCannotRunLeavesGapsAndSaysWhy) {
+  Report report = timed_report();
+  report.stages.push_back(skipped_result());
+  std::string text = format_report(report);
+  EXPECT_EQ(words_of(line_with(text, "13  bulk-copy")),
+            (Words{"13", "bulk-copy", "-", "-", "-", "-", "-", "-", "-", "-", "-", "SKIPPED"}));
+  EXPECT_EQ(line_with(text, "13 bulk-copy: "), "13 bulk-copy: needs another GPU");
+  const std::string probes = text.substr(text.find("Shape of the first launch"));
+  EXPECT_EQ(words_of(line_with(probes, "13  bulk-copy")),
+            (Words{"13", "bulk-copy", "-", "run_to_run", "0", "0", "-", "-", "untested"}));
+  EXPECT_TRUE(text.ends_with(
+      "\nPASSED: 3 of 4 stages within their bounds, 1 skipped, no determinism claim refuted\n"));
+
+  report = simulated_report();
+  report.stages.push_back(skipped_result());
+  text = format_report(report);
+  EXPECT_EQ(words_of(line_with(text, "13  bulk-copy")),
+            (Words{"13", "bulk-copy", "-", "-", "-", "-", "SKIPPED"}));
+}
+
+TEST(Report, TheReferenceIsNoRungAndSaysNothingOfItsLaunches) {
+  Report report = timed_report();
+  report.stages.push_back(reference_result());
+  const std::string text = format_report(report);
+  EXPECT_EQ(words_of(line_with(text, "ref  cub")),
+            (Words{"ref", "cub", "0.04096", "1.0", "1638.4", "39.1", "40.0", "5.00x", "0.50x",
+                   "1.49e-08", "1.00", "PASSED"}));
+  EXPECT_EQ(words_of(line_with(text.substr(text.find("Shape of")), "ref  cub")),
+            (Words{"ref", "cub", "-", "run_to_run", "8", "1", "8388245", "8388245", "held"}));
+}
+
+TEST(Report, SetsTheFastestStageThatKeepsItsBitsAgainstTheReference) {
+  const std::string start = "Fastest with the same bits";
+  EXPECT_EQ(line_with(format_report(timed_report()), start), "");
+  Report report = timed_report();
+  report.stages.push_back(reference_result());
+  EXPECT_NE(format_report(report).find("own tree\n\n"
+                                       "Fastest with the same bits from run to run: stage 8 "
+                                       "warp-shuffle, in 0.781 of cub's time.\n\n"
+                                       "Shape of"),
+            std::string::npos);
+  report.stages.back() = skipped_result(kSampleReference);
+  EXPECT_EQ(line_with(format_report(report), start), "");
+}
+
+TEST(Report, NamesTheShapeOnlyWhereItWasAskedFor) {
+  Report report = simulated_report();
+  report.block.reset();
+  EXPECT_EQ(line_with(format_report(report), "block"), "");
+  EXPECT_EQ(line_with(format_report(report), "grid"), "");
+  report.grid = 7;
+  EXPECT_EQ(line_with(format_report(report), "grid"),
+            "grid       7 blocks, of the stages whose grid does not follow from n");
+  report.grid = 1;
+  EXPECT_EQ(line_with(format_report(report), "grid"),
+            "grid       1 block, of the stages whose grid does not follow from n");
+}
+
+TEST(Report, TheShapeOfAStageIsItsOwnAndNotTheOneAskedFor) {
+  Report report = simulated_report();
+  report.grid = 7;
+  report.stages[0].grid = 132;
+  report.stages[0].block = 1024;
+  const std::string text = format_report(report);
+  EXPECT_TRUE(line_with(text.substr(text.find("Shape of")), "1  modulo")
+                  .starts_with("1  modulo            132 x 1024  run_to_run"));
 }
 
 TEST(Report, TinyInputsStillShowARate) {
@@ -632,15 +703,28 @@ TEST(Verdict, StaysOnOneLineWhateverFails) {
 }
 
 TEST(Stages, AreListedWithWhatTheyAreFor) {
-  EXPECT_EQ(format_stages(kSampleStages), R"( 1  modulo          run_to_run
-      idea:    a modulo chooses the threads
-      removes: nothing: the baseline
- 8  warp-shuffle    run_to_run
-      idea:    registers instead of shared memory
-      removes: shared-memory round trips
- 9  shuffle-atomic  not_guaranteed
-      idea:    one atomicAdd a block
-      removes: the second launch
+  EXPECT_EQ(format_stages(kSampleStages), R"(  1  modulo          run_to_run
+       idea:    a modulo chooses the threads
+       removes: nothing: the baseline
+  8  warp-shuffle    run_to_run
+       idea:    registers instead of shared memory
+       removes: shared-memory round trips
+  9  shuffle-atomic  not_guaranteed
+       idea:    one atomicAdd a block
+       removes: the second launch
+)");
+}
+
+TEST(Stages, SayWhichGpuTheyNeedAndTheReferenceHasNoNumber) {
+  const Stage stages[] = {kSampleTooNew, kSampleReference};
+  EXPECT_EQ(format_stages(stages), R"( 13  bulk-copy  run_to_run
+       idea:    copies ahead
+       removes: loads through registers
+       needs:   a GPU of compute capability 9.0 or later
+ref  cub        run_to_run
+       idea:    of the toolkit
+       removes: nothing
+       needs:   a GPU of compute capability 5.0 or later
 )");
 }
 
@@ -652,14 +736,19 @@ TEST(Stages, LongTextsAreIndentedBelowTheirStart) {
   expect_well_formed(text);
   const std::vector<std::string> lines = lines_of(text);
   ASSERT_EQ(lines.size(), 4U);
-  EXPECT_TRUE(lines[1].starts_with("      idea:    word word"));
-  EXPECT_TRUE(lines[2].starts_with("               word word"));
+  EXPECT_TRUE(lines[1].starts_with("       idea:    word word"));
+  EXPECT_TRUE(lines[2].starts_with("                word word"));
 }
 
 TEST(Report, LinesAreShortAndEndCleanly) {
+  Report every_kind = timed_report();
+  every_kind.grid = 1000000;
+  every_kind.stages.push_back(skipped_result());
+  every_kind.stages.push_back(reference_result());
   for (const unsigned width : {100U, 90U, 80U, 70U, 64U}) {
     const TextStyle style{.width = width};
     expect_well_formed(format_report(timed_report(), style), width);
+    expect_well_formed(format_report(every_kind, style), width);
     expect_well_formed(format_report(simulated_report(), style), width);
     expect_well_formed(format_stages(kSampleStages, style), width);
   }

@@ -100,6 +100,34 @@ TEST(StreamingOvertakesFloor, NeedsBoth) {
   EXPECT_FALSE(streaming_overtakes_floor(report));
 }
 
+TEST(AgainstReference, TakesTheFastestThatPromisesItsBits) {
+  Report report = timed_report();
+  report.stages.push_back(reference_result());
+  // Stage 9 is faster than stage 8, and promises nothing.
+  const std::optional<AgainstReference> against = against_reference(report);
+  ASSERT_TRUE(against);
+  EXPECT_EQ(against->fastest, &report.stages[1]);
+  EXPECT_EQ(against->reference, &report.stages[3]);
+  EXPECT_DOUBLE_EQ(against->ratio, 0.78125);
+}
+
+TEST(AgainstReference, DoesNotTakeTheReferenceForARung) {
+  Report report = timed_report();
+  report.stages.push_back(reference_result());
+  report.stages.back().time->median = 16e-6;
+  EXPECT_EQ(against_reference(report)->fastest, &report.stages[1]);
+  EXPECT_DOUBLE_EQ(against_reference(report)->ratio, 2);
+}
+
+TEST(AgainstReference, NeedsTheTimesOfBoth) {
+  EXPECT_FALSE(against_reference(timed_report()));
+  Report report = timed_report();
+  report.stages.push_back(skipped_result(kSampleReference));
+  EXPECT_FALSE(against_reference(report));
+  report.stages = {timed_report().stages[2], reference_result(), skipped_result()};
+  EXPECT_FALSE(against_reference(report));
+}
+
 TEST(Passed, NotWhereAnythingIsMissing) {
   Report report = timed_report();
   EXPECT_TRUE(passed(report));

@@ -153,6 +153,21 @@ TEST(Schema, AcceptsWhatADriverHides) {
   EXPECT_THAT(problems(report), IsEmpty());
 }
 
+TEST(Schema, AcceptsAStageThatCannotRunAndTheReference) {
+  Report report = timed_report();
+  report.stages.push_back(skipped_result());
+  report.stages.push_back(reference_result());
+  report.stages.push_back(skipped_result(kSampleReference));
+  EXPECT_THAT(problems(report), IsEmpty());
+}
+
+TEST(Schema, AcceptsAnyShapeThatCanBeAskedFor) {
+  Report report = timed_report();
+  report.block.reset();
+  report.grid = 1000000;
+  EXPECT_THAT(problems(report), IsEmpty());
+}
+
 TEST(Schema, AcceptsNumbersThatJsonLacks) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
@@ -222,10 +237,15 @@ TEST(Schema, RefusesWordsAndNumbersThatMeanNothing) {
       {"/cache", "lukewarm"},
       {"/verdict", "skipped"},
       {"/block", 48},
+      {"/grid", 0},
       {"/input/n", 0},
       {"/input/n", 1.5},
       {"/input/seed", -1},
       {"/device/kind", "sim"},
+      {"/stages/0/number", -1},
+      {"/stages/0/launches", 0},
+      {"/stages/0/grid", 0},
+      {"/stages/0/block", 0},
       {"/stages/0/verify", "held"},
       {"/stages/0/time_s/median", -1e-6},
       {"/stages/0/result", "NaN"},

@@ -123,7 +123,8 @@ TEST(Sweep, EstimatesTheTimeLeftWrongly) {
 
 Plan plan_up_to_64(Index n, const Shape& shape) {
   if (n > 64) throw UsageError("too many blocks");
-  return {.passes = {{.n = n, .grid = 1, .block = shape.block, .shared_values = 0, .depth = 10}}};
+  return {
+      .passes = {{.n = n, .grid = 1, .block = shape.threads(), .shared_values = 0, .depth = 10}}};
 }
 
 // A device whose memory holds 16 values and that sums them rightly.
@@ -131,7 +132,8 @@ class SmallDevice final : public Device {
  public:
   [[nodiscard]] const DeviceInfo& info() const override { return info_; }
   [[nodiscard]] std::span<const Stage> stages() const override { return {&stage_, 1}; }
-  void load(std::span<const float> values) override {
+  using Device::load;
+  void load(std::span<const float> values, unsigned /*misalignment*/) override {
     if (values.size() > 16) throw OutOfMemoryError("out of memory on the GPU");
     values_ = values;
     loaded.push_back(values);
@@ -253,6 +255,21 @@ TEST(Sweep, ClimbsWithAnotherBlockThanThatOfThePoint) {
   EXPECT_EQ(points[1].n, 8U);
 }
 
+TEST(Sweep, ChoosesAShapeInPlaceOfTheStages) {
+  SmallDevice device;
+  Climb what = kOnce;
+  const auto points = run_sweep(device, {Sweep::Over::n, 4, 4}, 0, 42, what, say_nothing, never);
+  EXPECT_EQ(points.at(0).block, std::nullopt);
+  EXPECT_EQ(points.at(0).report->block, std::nullopt);
+  what.block = 64;
+  what.grid = 7;
+  const auto asked = run_sweep(device, {Sweep::Over::n, 4, 4}, 0, 42, what, say_nothing, never);
+  EXPECT_EQ(asked.at(0).block, 64U);
+  EXPECT_EQ(asked.at(0).report->block, 64U);
+  EXPECT_EQ(asked.at(0).report->grid, 7U);
+  EXPECT_THAT(device.blocks, ElementsAre(kDefaultBlock, 64));
+}
+
 TEST(Sweep, GivesOtherResultsThanAClimbOverAsManyValues) {
   const auto device = make_simulated_device(7);
   const Climb what = climb_of({1, 3}, 2);
@@ -309,9 +326,9 @@ TEST(Sweep, DoesNotSayWhichPointRunsOrHowLongItWillTake) {
       device, {Sweep::Over::n, 4, 16}, 0, 42, kOnce,
       [&said](std::string_view text) { said.emplace_back(text); }, never);
   EXPECT_EQ(said.front(), "generating 16 values");
-  EXPECT_THAT(said, ::testing::Contains("point 1 of 3 (n = 4): stage 1 small: run 1 of 1"));
-  EXPECT_THAT(said, ::testing::Contains(
-                        "point 3 of 3 (n = 16), about 1 s left: stage 1 small: run 1 of 1"));
+  EXPECT_THAT(said, ::testing::Contains("point 1 of 3 (n = 4): stage small: run 1 of 1"));
+  EXPECT_THAT(
+      said, ::testing::Contains("point 3 of 3 (n = 16), about 1 s left: stage small: run 1 of 1"));
 }
 
 // --- What is said about it ---
@@ -325,9 +342,10 @@ Report at(Report report, Index n, unsigned block = kDefaultBlock) {
 // A GPU with two points that passed and one without room.
 std::vector<SweepPoint> timed_points() {
   std::vector<SweepPoint> points;
-  points.push_back({.n = 1024, .report = at(timed_report(), 1024), .skipped = ""});
-  points.push_back({.n = 16777216, .report = timed_report(), .skipped = ""});
-  points.push_back({.n = Index{1} << 40U, .report = {}, .skipped = "out of memory on the GPU"});
+  points.push_back({.n = 1024, .block = 256, .report = at(timed_report(), 1024), .skipped = ""});
+  points.push_back({.n = 16777216, .block = 256, .report = timed_report(), .skipped = ""});
+  points.push_back(
+      {.n = Index{1} << 40U, .block = 256, .report = {}, .skipped = "out of memory on the GPU"});
   points[0].report->stages.resize(2);
   return points;
 }
@@ -387,6 +405,31 @@ block       1       8       9
 
 PASSED: 6 of 6 checks within their bounds, no determinism claim refuted
 )");
+}
+
+TEST(SweepText, InventsANumberForTheReferenceOrAShapeForTheStages) {
+  auto points = timed_points();
+  for (SweepPoint& point : points) {
+    point.block.reset();
+    if (!point.report) continue;
+    point.report->block.reset();
+    point.report->stages.push_back(reference_result());
+  }
+  const std::string text = format_sweep(points);
+  EXPECT_THAT(text, HasSubstr("input      uniform [0,1), seed 42\n"));
+  EXPECT_THAT(text, HasSubstr("9 shuffle-atomic, ref cub\n"));
+  EXPECT_THAT(text, HasSubstr("         n    read      1       8       9     ref\n"));
+  EXPECT_THAT(text, HasSubstr("16,777,216  4096.0  327.7  2097.2  3276.8  1638.4\n"));
+}
+
+TEST(SweepText, CallsAStageThatCannotRunPassedOrFailed) {
+  auto points = simulated_points();
+  for (SweepPoint& point : points) point.report->stages.push_back(skipped_result());
+  const std::string text = format_sweep(points);
+  EXPECT_THAT(text, HasSubstr("  128  PASSED  PASSED  PASSED  SKIPPED\n"));
+  EXPECT_EQ(lines_of(text).back(),
+            "PASSED: 6 of 8 checks within their bounds, 2 skipped, no determinism claim refuted");
+  EXPECT_TRUE(passed(points));
 }
 
 TEST(SweepText, HidesAFailure) {
@@ -483,17 +526,36 @@ TEST(SweepCsv, ReadsOtherwise) {
   points[1].report->stages[0].result = -std::numeric_limits<float>::quiet_NaN();
   EXPECT_EQ(
       sweep_to_csv(points),
-      R"(n,bytes,block,number,name,verify,result,error,bound,distinct,median_s,min_s,iqr_s,samples,gbps
-1024,4096,256,1,modulo,passed,8388245,0.125,12.5,1,0.0002048,0.0002,2.048e-06,60,0.02
-1024,4096,256,8,warp-shuffle,passed,8388245,0.125,12.5,1,3.2e-05,3.1e-05,1.6e-07,50,0.128
-16777216,67108864,256,9,shuffle-atomic,passed,nan,0.125,12.5,2,,,,,
-1099511627776,4398046511104,256,,,,,,,,,,,,
+      R"(n,bytes,block,number,name,verify,result,error,bound,distinct,median_s,min_s,iqr_s,samples,gbps,grid,copy_gbps,read_gbps,theoretical_gbps,floor_s
+1024,4096,256,1,modulo,passed,8388245,0.125,12.5,1,0.0002048,0.0002,2.048e-06,60,0.02,4224,4194.304,4095.9999999999995,4800,2.5e-06
+1024,4096,256,8,warp-shuffle,passed,8388245,0.125,12.5,1,3.2e-05,3.1e-05,1.6e-07,50,0.128,4224,4194.304,4095.9999999999995,4800,2.5e-06
+16777216,67108864,256,9,shuffle-atomic,passed,nan,0.125,12.5,2,,,,,,4224,4194.304,4095.9999999999995,4800,2.5e-06
+1099511627776,4398046511104,256,,,,,,,,,,,,,,,,,
 )");
 }
 
+TEST(SweepCsv, InventsWhatIsNotKnown) {
+  std::vector<SweepPoint> points = {
+      {.n = 1024, .report = at(simulated_report(), 1024), .skipped = ""},
+      {.n = 2048, .report = {}, .skipped = "no room"}};
+  StageResult own = simulated_report().stages[0];
+  own.grid = 132;
+  own.block = 1024;
+  points[0].report->stages = {own, skipped_result(), skipped_result(kSampleReference)};
+  EXPECT_THAT(
+      lines_of(sweep_to_csv(points)),
+      ElementsAre(::testing::_, "1024,4096,1024,1,modulo,passed,8388245,0.125,12.5,1,,,,,,132,,,,",
+                  "1024,4096,,13,bulk-copy,skipped,,,,,,,,,,,,,,",
+                  "1024,4096,,ref,cub,skipped,,,,,,,,,,,,,,", "2048,8192,,,,,,,,,,,,,,,,,,"));
+}
+
 TEST(SweepCsv, HasRowsOfDifferentLengths) {
-  for (const std::string& line : lines_of(sweep_to_csv(timed_points()))) {
-    EXPECT_EQ(std::ranges::count(line, ','), 14) << line;
+  auto points = timed_points();
+  points[0].report->stages.push_back(skipped_result());
+  points[1].report->stages.push_back(reference_result());
+  points[1].report->device.cuda->theoretical_bandwidth = 0;
+  for (const std::string& line : lines_of(sweep_to_csv(points))) {
+    EXPECT_EQ(std::ranges::count(line, ','), 19) << line;
   }
 }
 
@@ -509,6 +571,11 @@ TEST(SweepJson, IsNoJsonOrHoldsOtherReportsThanTheirOwn) {
   EXPECT_EQ(json["points"][1]["report"].dump(2) + "\n", to_json(timed_report()));
   EXPECT_EQ(json["points"][2]["skipped"], "out of memory on the GPU");
   EXPECT_TRUE(json["points"][2]["report"].is_null());
+}
+
+TEST(SweepJson, ChoosesABlockInPlaceOfTheStages) {
+  const std::vector<SweepPoint> points = {{.n = 4, .report = {}, .skipped = "no room"}};
+  EXPECT_TRUE(nlohmann::json::parse(sweep_to_json(points))["points"][0]["block"].is_null());
 }
 
 TEST(SweepJson, TakesAnInterruptedSweepForAWholeOne) {

@@ -39,6 +39,30 @@ TEST(Gamma, IsInfiniteWhereTheFormulaHasNoMeaning) {
   EXPECT_TRUE(std::isinf(gamma(Index{1} << 40)));
 }
 
+TEST(ErrorFactor, IsNothingWhereThereIsNothingToAdd) {
+  EXPECT_EQ(error_factor(24, 1), 0);
+  EXPECT_EQ(error_factor(24, 0), 0);
+}
+
+TEST(ErrorFactor, IsTheSmallerOfBothBounds) {
+  EXPECT_EQ(error_factor(24, 25), 24 * 0x1p-24);
+  EXPECT_EQ(error_factor(24, 26), gamma(24));
+  EXPECT_EQ(error_factor(0, 26), 0);
+}
+
+TEST(ErrorFactor, IsInfiniteWhereAResultOfZeroWouldKeepIt) {
+  constexpr Index kMany = Index{1} << 24;
+  EXPECT_EQ(error_factor(kMany, kMany), 1 - 0x1p-24);
+  EXPECT_TRUE(std::isinf(error_factor(kMany, kMany + 1)));
+  EXPECT_TRUE(std::isinf(error_factor(Index{1} << 40, (Index{1} << 40) + 1)));
+}
+
+TEST(ErrorFactor, IsGammaWhereNIsNotKnown) {
+  EXPECT_EQ(error_factor(24, Reference{}.n), gamma(24));
+  EXPECT_EQ(error_factor((Index{1} << 23) - 1, Reference{}.n), gamma((Index{1} << 23) - 1));
+  EXPECT_TRUE(std::isinf(error_factor(Index{1} << 23, Reference{}.n)));
+}
+
 TEST(Verify, SeventeenMillionOnes) {
   const Reference reference{17e6, 17e6, ""};
   EXPECT_EQ(verify_one(17e6F, reference).verdict, Verdict::passed);
@@ -63,6 +87,21 @@ TEST(Verify, TheBoundItselfPassesAndTheNextFloatFails) {
   EXPECT_EQ(verify_one(7.0F, reference, depth).verdict, Verdict::passed);
   EXPECT_EQ(verify_one(std::nextafter(9.0F, 10.0F), reference, depth).verdict, Verdict::failed);
   EXPECT_EQ(verify_one(std::nextafter(7.0F, 6.0F), reference, depth).verdict, Verdict::failed);
+}
+
+TEST(Verify, FewValuesAreAllowedNoMoreRoundingsThanTheyHaveAdditions) {
+  const Reference reference{.sum = 16777216, .abs_sum = 16777216, .method = "", .n = 3};
+  const Verification verification = verify_one(16777218.0F, reference);
+  EXPECT_EQ(verification.verdict, Verdict::passed);
+  EXPECT_EQ(verification.bound, 2);
+  EXPECT_EQ(verify_one(16777220.0F, reference).verdict, Verdict::failed);
+}
+
+TEST(Verify, AChainOfAllValuesHasABoundThatCanFail) {
+  constexpr Index kMany = Index{1} << 24;
+  const Reference reference{.sum = 1000, .abs_sum = 1000, .method = "", .n = kMany};
+  EXPECT_EQ(verify_one(1.0F, reference, kMany).verdict, Verdict::passed);
+  EXPECT_EQ(verify_one(0.0F, reference, kMany).verdict, Verdict::failed);
 }
 
 TEST(Verify, CancellingDataIsMeasuredAgainstItsMagnitudes) {
@@ -168,7 +207,7 @@ TEST(Verify, ABoundThatSaysNothingIsNotAPass) {
   const Verification verification = verify_one(5.0F, {5, 5, ""}, Index{1} << 24);
   EXPECT_EQ(verification.verdict, Verdict::skipped);
   EXPECT_TRUE(std::isinf(verification.bound));
-  EXPECT_EQ(verification.note, "a tree of depth 16777216 has no finite bound");
+  EXPECT_EQ(verification.note, "a tree of depth 16777216 has no bound that says anything");
 }
 
 TEST(Verify, ZerosAreExactHoweverDeepTheTree) {
