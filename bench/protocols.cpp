@@ -24,6 +24,7 @@ namespace {
 
 constexpr unsigned kBatch = 50;
 constexpr unsigned kSamples = 51;
+constexpr std::size_t kControl = 1 << 16;  // more words than any of the stages needs
 
 class Bench {
  public:
@@ -34,12 +35,15 @@ class Bench {
     cuda_check(cudaMalloc(reinterpret_cast<void**>(&values_), n * sizeof(float)));
     cuda_check(cudaMalloc(reinterpret_cast<void**>(&workspace_), n * sizeof(float)));
     cuda_check(cudaMalloc(reinterpret_cast<void**>(&output_), sizeof(float)));
+    cuda_check(cudaMalloc(reinterpret_cast<void**>(&control_), kControl * sizeof(ControlWord)));
     cuda_check(cudaMemset(values_, 0, n * sizeof(float)));
+    cuda_check(cudaMemset(control_, 0, kControl * sizeof(ControlWord)));
   }
   ~Bench() {
     cudaFree(values_);
     cudaFree(workspace_);
     cudaFree(output_);
+    cudaFree(control_);
     cudaEventDestroy(begin_);
     cudaEventDestroy(end_);
     cudaStreamDestroy(stream_);
@@ -48,7 +52,7 @@ class Bench {
   Bench& operator=(const Bench&) = delete;
 
   void launch(const Stage& stage, const Plan& plan) const {
-    stage.launch(plan, {values_, workspace_, output_, stream_});
+    stage.launch(plan, {values_, workspace_, output_, control_, stream_});
   }
 
   // Median microseconds of `queue`, per one of `runs`.
@@ -98,6 +102,7 @@ class Bench {
   float* values_ = nullptr;
   float* workspace_ = nullptr;
   float* output_ = nullptr;
+  ControlWord* control_ = nullptr;
 };
 
 void run() {
@@ -112,8 +117,9 @@ void run() {
     device->load(input.values());
     const Bench bench(n);
     for (const Stage& stage : device->stages()) {
-      if (stage.number != 3 && stage.number != 7 && stage.number != 9) continue;
-      const Plan plan = stage.plan(n, {kDefaultBlock, device->info().machine});
+      if (stage.number != 3 && stage.number != 7 && stage.number != 9)
+        continue;
+      const Plan plan = stage.plan(n, {std::nullopt, device->info().machine});
       const auto held = [&](CacheMode cache) {
         Sampling sampling;
         sampling.cache = cache;
