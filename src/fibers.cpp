@@ -20,13 +20,13 @@ struct NothingToDeallocate {
 
 }  // namespace
 
-Fibers::Fibers(Id count, std::function<void()> body)
+Fibers::Fibers(Id count, Use use, std::function<void()> body)
     : count_(count), running_(count), previous_(count), body_(std::move(body)) {
   void* memory = mmap(nullptr, count * kStackBytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) throw OutOfMemoryError("out of memory for the simulator's stacks");
   // Only the hot end of each stack is touched: with small pages every switch would miss the TLB.
-  madvise(memory, count * kStackBytes, MADV_HUGEPAGE);
+  if (use == Use::busy) madvise(memory, count * kStackBytes, MADV_HUGEPAGE);
   stacks_ = static_cast<std::byte*>(memory);
   contexts_.resize(count_ + 1);
 }

@@ -17,7 +17,10 @@ class Fibers {
   // Thrown through a body by restart_all() and the destructor; must not be caught for good.
   using Unwinding = boost::context::detail::forced_unwind;
 
-  Fibers(Id count, std::function<void()> body);
+  // Large pages are quicker to run on; small ones take less memory where few stacks are in use.
+  enum class Use { busy, spare };
+
+  Fibers(Id count, Use use, std::function<void()> body);
   ~Fibers();
   Fibers(const Fibers&) = delete;
   Fibers& operator=(const Fibers&) = delete;

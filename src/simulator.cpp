@@ -138,9 +138,7 @@ struct FiberQueue {
 // One host thread's share of a launch: runs one block at a time.
 class Worker {
  public:
-  // For blocks of at most so many threads.
-  explicit Worker(unsigned most_threads = kMaxBlock)
-      : fibers_(most_threads, [this] { run_threads(); }) {}
+  explicit Worker(Fibers::Use use) : fibers_(kMaxBlock, use, [this] { run_threads(); }) {}
 
   // Runs blocks of `launch` until none is left or one fails.
   void run(Launch& launch);
@@ -577,23 +575,102 @@ void fault_shared_index(std::size_t index, std::size_t size) {
   Worker::fault(fmt::format("shared memory word {} of {}", index, size));
 }
 
-class Simulator::Implementation {
+namespace {
+
+// Host threads that wait for launches, each with a worker of its own.
+class Pool {
  public:
-  Implementation(std::uint64_t seed, unsigned workers) : random_(seed) {
+  explicit Pool(Fibers::Use use) : use_(use) {}
+
+  // Makes workers until there are `wanted`, or no more can be had; their number.
+  std::size_t grow(std::size_t wanted) {
     try {
-      for (unsigned i = 0; i < std::max(1U, workers); ++i) {
-        threads_.emplace_back([this, i](const std::stop_token& stop) { work(stop, i); });
+      while (threads_.size() < wanted) {
+        threads_.emplace_back(
+            [this, i = threads_.size()](const std::stop_token& stop) { work(stop, i); });
       }
-    } catch (const std::system_error& error) {
-      // Fewer workers than cores will do.
-      if (threads_.empty()) {
-        throw OutOfMemoryError(
-            fmt::format("the simulator cannot start a single thread: {}", error.what()));
-      }
+    } catch (const std::system_error&) {
+      // As many as there are.
     }
     std::unique_lock lock(mutex_);
     done_.wait(lock, [this] { return started_ == threads_.size(); });
     if (failure_) std::rethrow_exception(failure_);
+    return threads_.size();
+  }
+
+  // Runs the launch on so many workers, of those that are there.
+  void run(Launch& launch, std::size_t invited) {
+    std::unique_lock lock(mutex_);
+    launch_ = &launch;
+    invited_ = busy_ = invited;
+    ++generation_;
+    wake_.notify_all();
+    done_.wait(lock, [this] { return busy_ == 0; });
+    launch_ = nullptr;
+  }
+
+ private:
+  void work(const std::stop_token& stop, std::size_t index) {
+    // Made here, so that the fibers live and end on the thread that runs them.
+    std::unique_ptr<Worker> worker;
+    std::exception_ptr failure;
+    try {
+      worker = std::make_unique<Worker>(use_);
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    std::uint64_t seen = 0;
+    {
+      const std::scoped_lock lock(mutex_);
+      if (failure) failure_ = failure;
+      seen = generation_;
+      ++started_;
+      done_.notify_one();
+    }
+    if (!worker) return;
+    for (;;) {
+      Launch* launch = nullptr;
+      {
+        std::unique_lock lock(mutex_);
+        wake_.wait(lock, stop, [&] { return generation_ != seen; });
+        if (stop.stop_requested()) return;
+        seen = generation_;
+        if (index >= invited_) continue;
+        launch = launch_;
+      }
+      try {
+        worker->run(*launch);
+      } catch (...) {
+        launch->fail(std::current_exception());
+      }
+      const std::scoped_lock lock(mutex_);
+      if (--busy_ == 0) done_.notify_one();
+    }
+  }
+
+  Fibers::Use use_;
+  std::mutex mutex_;
+  std::condition_variable_any wake_;
+  std::condition_variable done_;
+  Launch* launch_ = nullptr;
+  std::uint64_t generation_ = 0;
+  std::size_t invited_ = 0;     // workers that take part in the launch
+  std::size_t busy_ = 0;        // of these, still at work
+  std::size_t started_ = 0;     // workers that are there, or have failed to be
+  std::exception_ptr failure_;  // of one that has
+  std::vector<std::jthread> threads_;
+};
+
+}  // namespace
+
+class Simulator::Implementation {
+ public:
+  Implementation(std::uint64_t seed, unsigned workers) : random_(seed) {
+    // Fewer workers than cores will do.
+    workers_ = pool_.grow(std::max(1U, workers));
+    if (workers_ == 0) {
+      throw OutOfMemoryError("the simulator cannot start a single thread");
+    }
   }
 
   void launch(unsigned grid, unsigned block, std::size_t shared_bytes,
@@ -601,15 +678,7 @@ class Simulator::Implementation {
     Launch launch;
     prepare(launch, grid, block, shared_bytes, kernel, arguments);
     const Index useful = (launch.grid + kBlocksAtATime - 1) / kBlocksAtATime;
-    {
-      std::unique_lock lock(mutex_);
-      launch_ = &launch;
-      invited_ = busy_ = static_cast<unsigned>(std::min<Index>(useful, threads_.size()));
-      ++generation_;
-      wake_.notify_all();
-      done_.wait(lock, [this] { return busy_ == 0; });
-      launch_ = nullptr;
-    }
+    pool_.run(launch, std::min<Index>(useful, workers_));
     if (launch.failure) std::rethrow_exception(launch.failure);
   }
 
@@ -618,26 +687,13 @@ class Simulator::Implementation {
     Launch launch;
     prepare(launch, grid, block, shared_bytes, kernel, arguments);
     launch.cooperative = true;
-    const auto run_one_block = [&launch] {
-      try {
-        Worker worker(launch.block);
-        worker.run(launch);
-      } catch (...) {
-        launch.fail(std::current_exception());
-      }
-    };
-    std::vector<std::jthread> blocks;
-    try {
-      for (unsigned i = 0; i < grid; ++i) blocks.emplace_back(run_one_block);
-    } catch (const std::system_error& error) {
-      launch.fail(std::make_exception_ptr(OutOfMemoryError(
+    if (const std::size_t workers = cooperative_pool_.grow(grid); workers < grid) {
+      throw OutOfMemoryError(
           fmt::format("the simulator needs a thread for each of the {} blocks of a cooperative "
-                      "launch, and cannot start more than {}: {}",
-                      grid, blocks.size(), error.what()))));
-    } catch (...) {
-      launch.fail(std::current_exception());  // those that run may wait for the rest
+                      "launch, and cannot start more than {}",
+                      grid, workers));
     }
-    blocks.clear();  // waits for them
+    cooperative_pool_.run(launch, grid);
     if (launch.failure) std::rethrow_exception(launch.failure);
   }
 
@@ -663,54 +719,11 @@ class Simulator::Implementation {
     } while (std::gcd(launch.multiplier, launch.grid) != 1);
   }
 
-  void work(const std::stop_token& stop, unsigned index) {
-    // Made here, so that the fibers live and end on the thread that runs them.
-    std::unique_ptr<Worker> worker;
-    std::exception_ptr failure;
-    try {
-      worker = std::make_unique<Worker>();
-    } catch (...) {
-      failure = std::current_exception();
-    }
-    {
-      const std::scoped_lock lock(mutex_);
-      if (failure) failure_ = failure;
-      ++started_;
-      done_.notify_one();
-    }
-    if (!worker) return;
-    std::uint64_t seen = 0;
-    for (;;) {
-      Launch* launch = nullptr;
-      {
-        std::unique_lock lock(mutex_);
-        wake_.wait(lock, stop, [&] { return generation_ != seen; });
-        if (stop.stop_requested()) return;
-        seen = generation_;
-        if (index >= invited_) continue;
-        launch = launch_;
-      }
-      try {
-        worker->run(*launch);
-      } catch (...) {
-        launch->fail(std::current_exception());
-      }
-      const std::scoped_lock lock(mutex_);
-      if (--busy_ == 0) done_.notify_one();
-    }
-  }
-
   std::mt19937_64 random_;
-  std::mutex mutex_;
-  std::condition_variable_any wake_;
-  std::condition_variable done_;
-  Launch* launch_ = nullptr;
-  std::uint64_t generation_ = 0;
-  unsigned invited_ = 0;        // workers that take part in the launch
-  unsigned busy_ = 0;           // of these, still at work
-  std::size_t started_ = 0;     // workers that are there, or have failed to be
-  std::exception_ptr failure_;  // of one that has
-  std::vector<std::jthread> threads_;
+  Pool pool_{Fibers::Use::busy};
+  std::size_t workers_ = 0;
+  // Many that mostly wait; made when they are needed.
+  Pool cooperative_pool_{Fibers::Use::spare};
 };
 
 Simulator::Simulator(std::uint64_t seed, unsigned workers)
