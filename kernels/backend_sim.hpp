@@ -59,8 +59,8 @@ SharedArray<T> shared_memory() {
 // Values from `array` to the next 16-byte border.
 template <typename T>
 unsigned values_before_border(GlobalArray<T> array) {
-  return static_cast<unsigned>((0 - std::bit_cast<std::uintptr_t>(array.address())) % kVectorBytes /
-                               sizeof(T));
+  return static_cast<unsigned>((0 - reinterpret_cast<std::uintptr_t>(array.address())) %
+                               kVectorBytes / sizeof(T));
 }
 
 // A barrier of all blocks of a cooperative launch, which orders their accesses to memory.

@@ -1,6 +1,5 @@
 // The simulator as a device. It has no clock worth trusting.
 #include <algorithm>
-#include <bit>
 #include <cstdint>
 
 #include "parallel.hpp"
@@ -31,7 +30,7 @@ class SimulatedDevice final : public Device {
   using Device::load;
   void load(std::span<const float> values, unsigned misalignment) override {
     const std::uintptr_t wanted = misalignment * sizeof(float);
-    if (std::bit_cast<std::uintptr_t>(values.data()) % kVectorBytes == wanted) {
+    if (reinterpret_cast<std::uintptr_t>(values.data()) % kVectorBytes == wanted) {
       values_ = values.data();
       copy_.clear();
       return;

@@ -110,7 +110,8 @@ double gamma(Index depth) {
 double error_factor(Index depth, Index n) {
   const double any_order = static_cast<double>(std::max<Index>(n, 1) - 1) * kUnitRoundoff;
   const double factor = std::min(gamma(depth), any_order);
-  return factor < 1 ? factor : kInfinity;
+  if (factor < 1) return factor;
+  return kInfinity;
 }
 
 Verification verify(std::span<const float> results, const Reference& reference, Index depth,

@@ -178,7 +178,7 @@ template <typename T>
 Vector<std::remove_const_t<T>> load_vector(GlobalArray<T> array, Index i) {
   settle();
   const T* const address = array.address() + i;
-  if (std::bit_cast<std::uintptr_t>(address) % kVectorBytes != 0) fault_misaligned(address);
+  if (reinterpret_cast<std::uintptr_t>(address) % kVectorBytes != 0) fault_misaligned(address);
   Vector<std::remove_const_t<T>> vector;
   std::memcpy(&vector, address, sizeof vector);
   return vector;
