@@ -178,6 +178,19 @@ std::pair<int, int> numbers_of(std::span<const Stage> stages) {
   return {stages.front().number, last == stages.rend() ? stages.front().number : last->number};
 }
 
+// "0-13, 17": the numbers of all stages that have one.
+std::string list_numbers(std::span<const Stage> stages) {
+  std::string text;
+  for (auto stage = stages.begin(); stage != stages.end() && !is_reference(*stage);) {
+    auto last = stage;
+    while (last + 1 != stages.end() && (last + 1)->number == last->number + 1) ++last;
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", stage->number);
+    if (last != stage) text += fmt::format("-{}", last->number);
+    stage = last + 1;
+  }
+  return text;
+}
+
 // Whether `item` of --stages is the name of a part of the table, and of one that `stage` is in.
 std::optional<bool> is_part(std::string_view item, const Stage& stage) {
   if (item == "all") return true;
@@ -228,11 +241,12 @@ std::vector<int> parse_stages(std::string_view text, std::span<const Stage> stag
     if (!choose(item, stages, chosen)) {
       const std::string culprit =
           item == text ? "" : fmt::format("; '{}' is none of these", printable(item));
-      const auto [least, most] = numbers_of(stages);
-      throw UsageError(fmt::format(
-          "must be a comma-separated list of all, classic, modern, numbers of stages from {0} to "
-          "{1}, ascending ranges such as {0}-{1}, and names ({2}){3}",
-          least, most, join_names(names_of(stages)), culprit));
+      throw UsageError(
+          fmt::format("must be a comma-separated list of all, classic, modern, numbers of stages "
+                      "({}), ascending "
+                      "ranges such as {}-{}, and names ({}){}",
+                      list_numbers(stages), numbers_of(stages).first, numbers_of(stages).second,
+                      join_names(names_of(stages)), culprit));
     }
     begin = end + 1;
   }
@@ -351,19 +365,18 @@ ParsedOptions parse_options(int argc, const char* const* argv, std::span<const S
       [stages](std::string_view text) { return parse_stages(text, stages); }, "LIST",
       fmt::format(
           "Stages to run, with commas between them: all\n(default), classic (1 to 9), modern "
-          "(the rest), numbers\nand ranges of numbers from {} to {}, and names:\n{}",
-          numbers_of(stages).first, numbers_of(stages).second,
-          join_names(names_of(stages), kHelpWidth)));
+          "(the rest), numbers\nand ranges of numbers ({}), and names:\n{}",
+          list_numbers(stages), join_names(names_of(stages), kHelpWidth)));
   app.add_flag("--list", options.list, "List the stages and exit");
   const CLI::Option* const n =
       add_value(app, "--n", options.n, parse_count, "COUNT",
                 "Values to sum: 1000000, 16M (default; K, M and G are\n2^10, 2^20 and 2^30) or "
                 "2^24; at most 2^40");
-  const CLI::Option* const block =
-      add_value(app, "--block", options.block, parse_block, "THREADS",
-                fmt::format("Threads a block: a power of two from {} to {}\n(default: {} for the "
-                            "classic stages, by n and device\nfor the modern ones)",
-                            kMinBlock, kMaxBlock, kDefaultBlock));
+  const CLI::Option* const block = add_value(
+      app, "--block", options.block, parse_block, "THREADS",
+      fmt::format("Threads a block: a power of two from {} to {}\n(default: {}, or by n and device "
+                  "where the stage\nchooses: from stage 10 on)",
+                  kMinBlock, kMaxBlock, kDefaultBlock));
   add_value(
       app, "--grid", options.grid,
       [](std::string_view text) { return parse_from_one(text, kMaxChosenGrid); }, "BLOCKS",
