@@ -57,7 +57,7 @@ __device__ T fold_vectors(GlobalArray<const T> in, Count n, Count block, Count b
 inline constexpr unsigned kFourLoads = 4;
 
 template <typename T, typename Op, unsigned kBlock>
-__global__ void __launch_bounds__(kBlock, kResidentThreads / kBlock)
+__global__ void __launch_bounds__(kBlock, least_resident_blocks(kBlock))
     vector_loads(GlobalArray<const T> in, Index n, GlobalArray<T> partials) {
   T sum = fold_vectors<Op, kBlock, kFourLoads>(in, n, Index{blockIdx.x}, Index{gridDim.x});
   sum = block_tree<Op, kBlock>(sum, shared_memory<T>());

@@ -16,7 +16,7 @@ __device__ T fold_partials(GlobalArray<T> partials) {
 }
 
 template <typename T, typename Op, unsigned kBlock>
-__global__ void __launch_bounds__(kBlock, kResidentThreads / kBlock)
+__global__ void __launch_bounds__(kBlock, least_resident_blocks(kBlock))
     last_block(GlobalArray<const T> in, Index n, GlobalArray<T> partials,
                GlobalArray<ControlWord> tickets, GlobalArray<T> result) {
   SharedArray<T> scratch = shared_memory<T>();

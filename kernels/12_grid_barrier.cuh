@@ -8,7 +8,7 @@
 namespace reduce_ladder::inline REDUCE_LADDER_BACKEND {
 
 template <typename T, typename Op, unsigned kBlock>
-__global__ void __launch_bounds__(kBlock, kResidentThreads / kBlock)
+__global__ void __launch_bounds__(kBlock, least_resident_blocks(kBlock))
     grid_barrier(GlobalArray<const T> in, Index n, GlobalArray<T> partials, GlobalArray<T> result) {
   SharedArray<T> scratch = shared_memory<T>();
   T sum = fold_vectors<Op, kBlock, kFourLoads>(in, n, Index{blockIdx.x}, Index{gridDim.x});

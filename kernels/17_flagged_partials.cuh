@@ -15,7 +15,7 @@ inline constexpr unsigned kMostThreads = kMaxBlock / 2;
 // words[0] counts the blocks that have begun; words[1 + b] is block b's. `alone`: the grid is one
 // block, which takes everything in one round of loads.
 template <typename T, typename Op, unsigned kBlock, bool alone>
-__global__ void __launch_bounds__(kBlock, kResidentThreads / kBlock)
+__global__ void __launch_bounds__(kBlock, least_resident_blocks(kBlock))
     flagged_partials(GlobalArray<const T> in, Index n, GlobalArray<ControlWord> words,
                      GlobalArray<T> result) {
   static_assert(sizeof(T) == 4, "value and flag share a word of 8 bytes");

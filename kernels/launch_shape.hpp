@@ -49,6 +49,11 @@ inline unsigned resident_blocks_for(Index n, const Shape& shape) {
 // so that each has 64 registers, enough for its loads in flight.
 inline constexpr unsigned kResidentThreads = 1024;
 
+// What a kernel's launch bounds may ask for: more than 16 blocks no GPU promises.
+constexpr unsigned least_resident_blocks(unsigned block) {
+  return std::min(kResidentThreads / block, 16U);
+}
+
 inline Index resident_vector_blocks(unsigned block, const Machine& machine) {
   return resident_blocks(block, std::min(machine.threads_per_multiprocessor, kResidentThreads),
                          machine);
