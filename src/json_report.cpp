@@ -62,6 +62,11 @@ Json input_json(const InputInfo& input) {
 }
 
 template <typename T>
+Json number_or_null(const std::optional<T>& value) {
+  return value ? number(*value) : Json();
+}
+
+template <typename T>
 Json or_null(const std::optional<T>& value) {
   return value ? Json(*value) : Json();
 }
@@ -157,7 +162,9 @@ std::string to_json(const Report& report) {
                      {"reference",
                       {{"sum", number(report.reference.sum)},
                        {"abs_sum", number(report.reference.abs_sum)},
-                       {"method", report.reference.method}}},
+                       {"method", report.reference.method},
+                       {"sum_as_float", number_or_null(report.reference.sum_as_float)},
+                       {"fp64_loop", number_or_null(report.reference.fp64_loop)}}},
                      {"ceilings", ceilings_json(report)},
                      {"floor_s", report.floor ? summary_json(*report.floor) : Json()},
                      {"stages", stages},

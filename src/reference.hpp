@@ -1,4 +1,4 @@
-// The CPU's answer, in fp64.
+// The CPU's answer: the exact sum.
 #pragma once
 
 #include <span>
@@ -7,9 +7,8 @@
 
 namespace reduce_ladder {
 
-// Sum and sum of magnitudes in double with TwoSum compensation (Ogita, Rump, Oishi 2005), over
-// chunks of a fixed size that are combined in order: the same bits on every machine, whatever its
-// cores. A sum that is not finite (NaN, infinities in the data) is that of plain IEEE addition.
+// The exact sum of the values and of their magnitudes, correctly rounded, and beside it what a
+// plain loop in double makes of them. The same bits on every machine, whatever its cores.
 Reference compute_reference(std::span<const float> values);
 
 }  // namespace reduce_ladder

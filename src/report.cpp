@@ -660,6 +660,11 @@ std::string format_report(const Report& report, const TextStyle& style) {
   add_launch_shape(facts, report);
   facts.add("reference", fmt::format("{} ({}), A = sum|x| = {}", shortest(report.reference.sum),
                                      report.reference.method, shortest(report.reference.abs_sum)));
+  if (report.reference.sum_as_float && report.reference.fp64_loop) {
+    facts.add("", fmt::format("rounded to float32 {}; a plain fp64 loop gives {}",
+                              shortest(*report.reference.sum_as_float),
+                              shortest(*report.reference.fp64_loop)));
+  }
   add_ceilings(facts, report);
   add_floor(facts, report);
   std::string text = facts.lines() + '\n';

@@ -49,7 +49,7 @@ TEST(Reference, EmptyInputIsPositiveZero) {
 }
 
 TEST(Reference, NamesItsMethod) {
-  EXPECT_EQ(reference_of({1}).method, "fp64, TwoSum-compensated");
+  EXPECT_EQ(reference_of({1}).method, "exact, rounded to double");
 }
 
 TEST(Reference, NoTailIsLostAtAnyLength) {

@@ -23,10 +23,12 @@ struct Reference {
   double abs_sum = 0;  // A, the sum of |x|
   std::string method;
   Index n = std::numeric_limits<Index>::max();  // values summed; the default: not known
-  // Sums of the finite values above and below zero, for data with infinities: what can overflow
-  // on the way. Zero for data without.
+  // Sums of the finite values above and below zero: what can overflow on the way to a sum that is
+  // infinite.
   double finite_above = 0;
   double finite_below = 0;
+  std::optional<float> sum_as_float = std::nullopt;  // the exact sum, rounded once
+  std::optional<double> fp64_loop = std::nullopt;    // what adding one by one in double gives
 };
 
 // Order statistics of a sample, in seconds.
