@@ -117,8 +117,7 @@ void run() {
     device->load(input.values());
     const Bench bench(n);
     for (const Stage& stage : device->stages()) {
-      if (stage.number != 3 && stage.number != 7 && stage.number != 9)
-        continue;
+      if (stage.number != 3 && stage.number != 7 && stage.number != 9) continue;
       const Plan plan = stage.plan(n, {std::nullopt, device->info().machine});
       const auto held = [&](CacheMode cache) {
         Sampling sampling;

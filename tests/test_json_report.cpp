@@ -71,9 +71,8 @@ TEST(JsonReport, InputReferenceAndCeilingsAreRealNumbers) {
             Json::parse(
                 R"json({"n": 16777216, "bytes": 67108864, "source": "uniform [0,1)", "seed": 42
 })json"));
-  EXPECT_EQ(
-      json["reference"],
-      Json::parse(R"json({"sum": 8388245.125, "abs_sum": 8388245.125, "method": "fp64",
+  EXPECT_EQ(json["reference"],
+            Json::parse(R"json({"sum": 8388245.125, "abs_sum": 8388245.125, "method": "fp64",
                         "sum_as_float": null, "fp64_loop": null})json"));
   EXPECT_EQ(json["ceilings"], Json::parse(R"json({
     "theoretical_gbps": 4800.0,
