@@ -419,7 +419,6 @@ void Worker::give_way() {
   if (launch_->failed) fault("given up, since another block failed");
   std::this_thread::yield();
   if (begun_ == threads_ && ready_.empty()) return;  // to nobody: all others wait or have ended
-  note_progress();
   ready_.push(fibers_.running(), links_);
   suspend();
 }
