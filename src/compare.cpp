@@ -19,6 +19,7 @@
 
 #include "printable.hpp"
 #include "reduce_ladder/errors.hpp"
+#include "regular_file.hpp"
 #include "text.hpp"
 
 namespace reduce_ladder {
@@ -233,12 +234,8 @@ Record parse(std::string_view text) {
 }
 
 std::string read_text(const fs::path& path) {
+  require_regular_file(path);
   std::error_code error;
-  const fs::file_status status = fs::status(path, error);
-  if (status.type() == fs::file_type::not_found) throw InputError("there is no such file");
-  if (error) throw InputError(fmt::format("cannot be read: {}", error.message()));
-  if (fs::is_directory(status)) throw InputError("is a directory, not a file");
-  if (!fs::is_regular_file(status)) throw InputError("is not a regular file");
   const std::uintmax_t bytes = fs::file_size(path, error);
   if (error) throw InputError(fmt::format("cannot be read: {}", error.message()));
   if (bytes > kMaxFileBytes) {

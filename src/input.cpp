@@ -21,6 +21,7 @@
 #include "parallel.hpp"
 #include "printable.hpp"
 #include "reduce_ladder/errors.hpp"
+#include "regular_file.hpp"
 #include "splitmix.hpp"
 
 namespace reduce_ladder {
@@ -236,12 +237,7 @@ Index count_raw(std::uintmax_t file_bytes) {
 }
 
 Input read_values(const fs::path& path) {
-  std::error_code error;
-  const fs::file_status status = fs::status(path, error);
-  if (status.type() == fs::file_type::not_found) throw InputError("there is no such file");
-  if (error) throw InputError(fmt::format("cannot be read: {}", error.message()));
-  if (fs::is_directory(status)) throw InputError("is a directory, not a file");
-  if (!fs::is_regular_file(status)) throw InputError("is not a regular file");
+  require_regular_file(path);
 
   std::string extension = path.extension().string();
   std::ranges::transform(extension, extension.begin(),
@@ -257,6 +253,7 @@ Input read_values(const fs::path& path) {
   if (!file) {
     throw InputError(fmt::format("cannot be read: {}", std::generic_category().message(errno)));
   }
+  std::error_code error;
   const std::uintmax_t file_bytes = fs::file_size(path, error);
   if (error) throw InputError(fmt::format("cannot be read: {}", error.message()));
 
