@@ -28,16 +28,6 @@ std::string quoted(std::string_view field) {
   return text + '"';
 }
 
-// NaN has a sign bit, which means nothing here.
-template <typename T>
-std::string real(T value) {
-  return std::isnan(value) ? "nan" : fmt::format("{}", value);
-}
-
-std::string known(unsigned value) {
-  return value > 0 ? fmt::to_string(value) : "";
-}
-
 // The names of the cells of a row, and how a row finds them.
 struct Field {
   std::string_view name;
@@ -46,7 +36,7 @@ struct Field {
 
 template <double Summary::*member>
 std::string time_cell(const Report&, const StageResult& stage) {
-  return stage.time ? real((*stage.time).*member) : "";
+  return stage.time ? shortest((*stage.time).*member) : "";
 }
 
 double bandwidth(const Report& report, const StageResult& stage) {
@@ -90,25 +80,32 @@ constexpr std::array kFields = {
           [](const Report&, const StageResult& s) {
             return s.time ? fmt::to_string(s.time->stable) : "";
           }},
-    Field{"bytes_per_s", [](const Report& r,
-                            const StageResult& s) { return s.time ? real(bandwidth(r, s)) : ""; }},
+    Field{"bytes_per_s",
+          [](const Report& r, const StageResult& s) {
+            return s.time ? shortest(bandwidth(r, s)) : "";
+          }},
     Field{"share_of_copy",
           [](const Report& r, const StageResult& s) {
-            return s.time && r.copy ? real(bandwidth(r, s) / copy_bandwidth(*r.copy)) : "";
+            return s.time && r.copy ? shortest(bandwidth(r, s) / copy_bandwidth(*r.copy)) : "";
           }},
     Field{"share_of_read",
           [](const Report& r, const StageResult& s) {
-            return s.time && r.read ? real(bandwidth(r, s) / read_bandwidth(*r.read)) : "";
+            return s.time && r.read ? shortest(bandwidth(r, s) / read_bandwidth(*r.read)) : "";
           }},
-    Field{"floor_s",
-          [](const Report& r, const StageResult&) { return r.floor ? real(r.floor->median) : ""; }},
+    Field{"floor_s", [](const Report& r,
+                        const StageResult&) { return r.floor ? shortest(r.floor->median) : ""; }},
     Field{"result",
-          [](const Report&, const StageResult& s) { return s.ran ? real(s.result) : ""; }},
-    Field{"reference", [](const Report& r, const StageResult&) { return real(r.reference.sum); }},
-    Field{"error", [](const Report&,
-                      const StageResult& s) { return s.ran ? real(s.verification.error) : ""; }},
-    Field{"bound", [](const Report&,
-                      const StageResult& s) { return s.ran ? real(s.verification.bound) : ""; }},
+          [](const Report&, const StageResult& s) { return s.ran ? shortest(s.result) : ""; }},
+    Field{"reference",
+          [](const Report& r, const StageResult&) { return shortest(r.reference.sum); }},
+    Field{"error",
+          [](const Report&, const StageResult& s) {
+            return s.ran ? shortest(s.verification.error) : "";
+          }},
+    Field{"bound",
+          [](const Report&, const StageResult& s) {
+            return s.ran ? shortest(s.verification.bound) : "";
+          }},
     Field{"depth",
           [](const Report&, const StageResult& s) { return s.ran ? fmt::to_string(s.depth) : ""; }},
     Field{"verify",

@@ -98,12 +98,6 @@ class Facts {
 
 // --- Numbers ---
 
-// NaN has a sign bit, which means nothing here.
-template <typename T>
-std::string shortest(T value) {
-  return std::isnan(value) ? "nan" : fmt::format("{}", value);
-}
-
 std::string nine_digits(float value) {
   return std::isnan(value) ? "nan" : fmt::format("{:.9g}", value);
 }

@@ -435,16 +435,6 @@ std::string plain_verdict(const std::vector<SweepPoint>& points) {
 
 // --- CSV ---
 
-// NaN has a sign bit, which means nothing here.
-template <typename T>
-std::string shortest(T value) {
-  return std::isnan(value) ? "nan" : fmt::format("{}", value);
-}
-
-std::string known(unsigned value) {
-  return value > 0 ? fmt::to_string(value) : "";
-}
-
 // A row behind `block`.
 std::string csv_stage(const StageResult& result, const Report& report) {
   std::string row = fmt::format(",{},{},{}", number_of(*result.stage), result.stage->name,

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <string>
 
 #include "reduce_ladder/stage.hpp"
@@ -14,6 +15,17 @@ inline std::string with_separators(Index n) {
   std::string digits = fmt::format("{}", n);
   for (std::size_t i = digits.size(); i > 3; i -= 3) digits.insert(i - 3, 1, ',');
   return digits;
+}
+
+// The shortest decimal that reads back as `value`. NaN has a sign bit, which means nothing here.
+template <typename T>
+std::string shortest(T value) {
+  return std::isnan(value) ? "nan" : fmt::format("{}", value);
+}
+
+// Nothing for 0, which stands for what is not known.
+inline std::string known(unsigned value) {
+  return value > 0 ? fmt::to_string(value) : "";
 }
 
 // A stage's number, or "ref".
