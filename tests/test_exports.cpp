@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "lines.hpp"
 #include "sample_report.hpp"
 
 namespace reduce_ladder {
@@ -45,20 +46,6 @@ std::string cell(const Report& report, const std::string& name) {
   const auto found = std::ranges::find(rows[0], name);
   return found == rows[0].end() ? "no such column"
                                 : rows[1][static_cast<std::size_t>(found - rows[0].begin())];
-}
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::istringstream stream(text);
-  std::vector<std::string> lines;
-  for (std::string line; std::getline(stream, line);) lines.push_back(line);
-  return lines;
-}
-
-std::string line_with(const std::string& text, const std::string& start) {
-  for (const std::string& line : lines_of(text)) {
-    if (line.starts_with(start)) return line;
-  }
-  return "";
 }
 
 TEST(Csv, OfAGpu) {

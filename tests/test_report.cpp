@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "lines.hpp"
 #include "report.hpp"
 #include "sample_report.hpp"
 
@@ -16,21 +17,6 @@ namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInf = std::numeric_limits<double>::infinity();
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::istringstream stream(text);
-  std::vector<std::string> lines;
-  for (std::string line; std::getline(stream, line);) lines.push_back(line);
-  return lines;
-}
-
-// The first line that starts with `start`, or nothing.
-std::string line_with(const std::string& text, const std::string& start) {
-  for (const std::string& line : lines_of(text)) {
-    if (line.starts_with(start)) return line;
-  }
-  return "";
-}
 
 std::vector<std::string> words_of(const std::string& line) {
   std::istringstream stream(line);
