@@ -22,7 +22,6 @@
 #include "printable.hpp"
 #include "reduce_ladder/errors.hpp"
 #include "regular_file.hpp"
-#include "splitmix.hpp"
 
 namespace reduce_ladder {
 namespace {
@@ -271,20 +270,28 @@ Input read_values(const fs::path& path) {
 
 }  // namespace
 
-Input generate_uniform(Index n, std::uint64_t seed) {
+Input Input::first(Index n) const {
+  Input part = *this;
+  part.info.n = n;
+  return part;
+}
+
+Input generate(const DataKind& kind, Index n, std::uint64_t seed) {
   constexpr Index chunk = Index{1} << 16;
-  const std::uint64_t key = splitmix64(seed);  // so that near seeds draw from far apart
   Input input;
-  input.info = {.n = n, .source = "uniform [0,1)", .seed = seed};
+  input.info = {.n = n, .source = std::string(kind.source), .seed = seed};
   input.storage = allocate(n);
-  const auto fill = [n, key, values = input.storage.get()](std::size_t c) {
-    const Index end = std::min(n, (c + 1) * chunk);
-    for (Index i = c * chunk; i < end; ++i) {
-      values[i] = static_cast<float>(splitmix64(key + i) >> 40U) * 0x1p-24F;
-    }
-  };
-  parallel_chunks((n + chunk - 1) / chunk, fill);
+  input.has_prefixes = !kind.depends_on_n;
+  const std::span<float> values(input.storage.get(), n);
+  parallel_chunks((n + chunk - 1) / chunk, [&](std::size_t c) {
+    const Index begin = c * chunk;
+    kind.fill({.seed = seed, .n = n}, begin, values.subspan(begin, std::min(chunk, n - begin)));
+  });
   return input;
+}
+
+Input generate_uniform(Index n, std::uint64_t seed) {
+  return generate(data_kinds().front(), n, seed);
 }
 
 Input read_input(const fs::path& path) {

@@ -105,25 +105,20 @@ std::vector<PlannedStage> plan_stages(const Device& device, Index n, const Climb
 
 Report climb(Device& device, const Input& input, const Climb& what, const Progress& progress,
              const Interrupted& interrupted) {
-  return climb(device, input.info, input.values(), what, progress, interrupted);
-}
-
-Report climb(Device& device, const InputInfo& info, std::span<const float> values,
-             const Climb& what, const Progress& progress, const Interrupted& interrupted) {
   Report report;
   report.date = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
   report.device = device.info();
   report.block = what.block;
   report.grid = what.grid;
-  report.input = info;
+  report.input = input.info;
 
   report.cache = what.sampling.cache;
-  const std::vector<PlannedStage> planned = plan_stages(device, info.n, what);
+  const std::vector<PlannedStage> planned = plan_stages(device, input.info.n, what);
 
   progress("reference sum on the CPU");
-  report.reference = compute_reference(values);
+  report.reference = compute_reference(input.values());
   progress("loading the input");
-  device.load(values);
+  device.load(input.values());
   report.state_before = device.state();
   if (what.timed) measure_ceilings(device, what.sampling, report);
   for (const auto& [stage, plan, obstacle] : planned) {

@@ -3,7 +3,6 @@
 
 #include <functional>
 #include <optional>
-#include <span>
 #include <string_view>
 #include <vector>
 
@@ -37,11 +36,8 @@ using Progress = std::function<void(std::string_view)>;
 // Asked before every run: whether to stop there, with a report of the stages that are done.
 using Interrupted = std::function<bool()>;
 
-// Over `values`, info.n of them. Throws what plan_stages() throws, CudaError, OutOfMemoryError. A
-// SimulatorFault makes its stage fail, with the fault as the note.
-Report climb(
-    Device& device, const InputInfo& info, std::span<const float> values, const Climb& what,
-    const Progress& progress, const Interrupted& interrupted = [] { return false; });
+// Throws what plan_stages() throws, CudaError, OutOfMemoryError. A SimulatorFault makes its stage
+// fail, with the fault as the note.
 Report climb(
     Device& device, const Input& input, const Climb& what, const Progress& progress,
     const Interrupted& interrupted = [] { return false; });

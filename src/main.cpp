@@ -172,8 +172,11 @@ void write_all(const Options& options, const Result& result,
 
 int run_sweep_and_write(Device& device, const Options& options, const Climb& what,
                         const Progress& progress, const Interrupted& interrupted) {
-  const std::vector<SweepPoint> points =
-      run_sweep(device, *options.sweep, options.n, options.seed, what, progress, interrupted);
+  const Generator generate_kind = [&options](Index n, std::uint64_t seed) {
+    return generate(*options.data, n, seed);
+  };
+  const std::vector<SweepPoint> points = run_sweep(device, *options.sweep, options.n, options.seed,
+                                                   what, progress, interrupted, generate_kind);
   progress("");
   write_all<std::vector<SweepPoint>>(options, points,
                                      {{&options.json, sweep_to_json}, {&options.csv, sweep_to_csv}},
@@ -188,7 +191,7 @@ int run_once_and_write(Device& device, std::optional<Input> input_file, const Op
   // What cannot run is refused before its values are made.
   if (!input_file) static_cast<void>(plan_stages(device, options.n, what));
   const Input input =
-      input_file ? std::move(*input_file) : generate_uniform(options.n, options.seed);
+      input_file ? std::move(*input_file) : generate(*options.data, options.n, options.seed);
   const Report report = climb(device, input, what, progress, interrupted);
   progress("");
   write_all<Report>(

@@ -101,6 +101,17 @@ DeviceRequest parse_device(std::string_view text) {
   throw UsageError("must be auto, cuda, cuda:K with the number K of a device, or sim");
 }
 
+std::vector<std::string> names_of_data_kinds() {
+  std::vector<std::string> names;
+  for (const DataKind& kind : data_kinds()) names.emplace_back(kind.name);
+  return names;
+}
+
+const DataKind* parse_data(std::string_view text) {
+  if (const DataKind* const kind = find_data_kind(text)) return kind;
+  throw UsageError(fmt::format("must be one of {}", join_names(names_of_data_kinds())));
+}
+
 std::uint64_t parse_seed(std::string_view text) {
   if (const auto seed = whole_number(text)) return *seed;
   throw UsageError(fmt::format("must be a whole number from 0 to {}",
@@ -390,6 +401,10 @@ ParsedOptions parse_options(int argc, const char* const* argv, std::span<const S
   const CLI::Option* const input = add_value(app, "--input", options.input, parse_input, "FILE",
                                              "Sum the float32 values of a .npy, .f32 or .bin "
                                              "file\ninstead of generated ones (not with --n)");
+  const CLI::Option* const data =
+      add_value(app, "--data", options.data, parse_data, "KIND",
+                fmt::format("Kind of the generated values (not with --input):\n{}\n(default: {})",
+                            join_names(names_of_data_kinds(), kHelpWidth), options.data->name));
   add_value(app, "--seed", options.seed, parse_seed, "SEED",
             fmt::format("Seed of the generated values and of the simulator's\nschedule (default "
                         "{})",
@@ -465,6 +480,9 @@ ParsedOptions parse_options(int argc, const char* const* argv, std::span<const S
   if (*n && *input) {
     throw UsageError(
         "--n: not allowed with --input, where the file says how many values there are");
+  }
+  if (*data && *input) {
+    throw UsageError("--data: not allowed with --input, which brings its own values");
   }
   if (options.sweep) {
     const bool over_n = options.sweep->over == Sweep::Over::n;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "data_kinds.hpp"
 #include "reduce_ladder/device.hpp"
 #include "sweep.hpp"
 
@@ -26,7 +27,8 @@ struct Options {
   std::optional<unsigned> block;  // threads; each stage's own choice if absent
   std::optional<unsigned> grid;   // blocks, of stages whose grid is free; likewise
   DeviceRequest device;
-  std::optional<std::string> input;  // path
+  std::optional<std::string> input;  // path; else values of this kind:
+  const DataKind* data = &data_kinds().front();
   std::uint64_t seed = 42;
   unsigned determinism = 8;  // repeats
   Sampling sampling;

@@ -519,7 +519,7 @@ std::vector<SweepPoint> run_sweep(Device& device, const Sweep& sweep, Index n, s
                                   const Interrupted& interrupted, const Generator& generate) {
   using Clock = std::chrono::steady_clock;
   std::vector<SweepPoint> points = plan_points(device, sweep, n, what);
-  const Input input = generate_largest(points, seed, generate, progress);
+  Input input = generate_largest(points, seed, generate, progress);
 
   std::vector<double> taken;
   for (std::size_t i = 0; i < points.size(); ++i) {
@@ -544,11 +544,13 @@ std::vector<SweepPoint> run_sweep(Device& device, const Sweep& sweep, Index n, s
                            block ? "block" : "n", block ? Index{point.block.value_or(0)} : point.n,
                            estimate ? ", " + time_left(*estimate - elapsed()) : "", text));
     };
-    InputInfo info = input.info;
-    info.n = point.n;
     const auto why = out_of_memory([&] {
-      point.report = climb(device, info, input.values().first(point.n), climb_at(point, what),
-                           report_progress, interrupted);
+      if (input.info.n < point.n || (input.info.n > point.n && !input.has_prefixes)) {
+        input = {};  // before there are others beside them
+        input = generate(point.n, seed);
+      }
+      point.report =
+          climb(device, input.first(point.n), climb_at(point, what), report_progress, interrupted);
     });
     if (why) {
       point.skipped = *why;

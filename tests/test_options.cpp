@@ -251,6 +251,21 @@ TEST(Options, SeedsUseAll64Bits) {
   }
 }
 
+TEST(Options, DataIsOfOneOfAFewKinds) {
+  EXPECT_EQ(options({}).data->name, "uniform");
+  for (const DataKind& kind : data_kinds()) {
+    EXPECT_EQ(options({"--data", std::string(kind.name).c_str()}).data, &kind);
+  }
+  for (const char* value : {"Uniform", "cancel", "uniform ", "1", "uniform,ones"}) {
+    expect_refused("--data", value,
+                   "must be one of uniform, normal, ones, integers, alternating, cancelling, wide, "
+                   "subnormal, specials");
+  }
+  expect_contains(refusal({"--data", "ones", "--input", "x.npy"}),
+                  "--data: not allowed with --input");
+  EXPECT_EQ(refusal({"--data", "ones", "--sweep", "n=4..8"}), "");
+}
+
 TEST(Options, RepeatsAreFromOneToTenThousand) {
   EXPECT_EQ(options({"--determinism", "1"}).determinism, 1U);
   EXPECT_EQ(options({"--determinism", "10000"}).determinism, 10000U);
@@ -331,10 +346,10 @@ TEST(Options, HelpNamesEveryStageStatusAndOption) {
     const std::string help = parse({option}).text.value();
     for (const Stage& stage : fake_stages()) expect_contains(help, std::string(stage.name));
     for (const char* part :
-         {"--stages",  "--list",    "--n ",          "--block",      "--grid",        "--device",
-          "--input",   "--seed",    "--determinism", "--json",       "--require-gpu", "--quiet",
-          "--version", "Examples:", "numbers (1-5)", "Exit status:", "  0  ",         "  1  ",
-          "  2  ",     "  3  ",     "  4  "}) {
+         {"--stages", "--list",    "--n ",      "--block",       "--grid",       "--device",
+          "--input",  "--data",    "--seed",    "--determinism", "--json",       "--require-gpu",
+          "--quiet",  "--version", "Examples:", "numbers (1-5)", "Exit status:", "  0  ",
+          "  1  ",    "  2  ",     "  3  ",     "  4  "}) {
       expect_contains(help, part);
     }
     EXPECT_EQ(help.find('{'), std::string::npos) << "an unfilled placeholder";

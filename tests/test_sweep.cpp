@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "reduce_ladder/errors.hpp"
+#include "reference.hpp"
 #include "sample_report.hpp"
 
 namespace reduce_ladder {
@@ -242,6 +243,25 @@ TEST(Sweep, CopiesOrChangesTheValuesFromPointToPoint) {
   EXPECT_EQ(device.loaded[0].size(), 4U);
   EXPECT_EQ(device.loaded[2].size(), 16U);
   EXPECT_EQ(device.loaded[0].data(), device.loaded[2].data());
+}
+
+// Of the kinds whose values depend on n, the first values of a longer input are others.
+TEST(Sweep, TakesTheFirstValuesWhereASmallerInputHasOthers) {
+  SmallDevice device;
+  std::vector<Index> asked;
+  const auto generate_cancelling = [&asked](Index n, std::uint64_t seed) {
+    asked.push_back(n);
+    return generate(*find_data_kind("cancelling"), n, seed);
+  };
+  const auto points = run_sweep(device, {Sweep::Over::n, 4, 16}, 0, 42, kOnce, say_nothing, never,
+                                generate_cancelling);
+  EXPECT_THAT(asked, ElementsAre(16, 4, 8, 16));
+  ASSERT_EQ(points.size(), 3U);
+  for (const SweepPoint& point : points) {
+    const Input alone = generate(*find_data_kind("cancelling"), point.n, 42);
+    EXPECT_EQ(point.report->reference.sum, compute_reference(alone.values()).sum) << point.n;
+    EXPECT_EQ(point.report->input.source, alone.info.source);
+  }
 }
 
 TEST(Sweep, ClimbsWithAnotherBlockThanThatOfThePoint) {
