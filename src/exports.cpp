@@ -154,6 +154,16 @@ std::string heading(const Report& report) {
   return text + "\n";
 }
 
+std::string input(const Report& report) {
+  std::string text = fmt::format("\nInput: {}", plain(report.input.source));
+  if (report.input.seed) text += fmt::format(", seed {}", *report.input.seed);
+  text += fmt::format("; sum {}", shortest(report.reference.sum));
+  if (const std::optional<double> condition = condition_number(report.reference)) {
+    text += fmt::format(", condition number {:.4g}", *condition);
+  }
+  return text + ".\n";
+}
+
 // The denominators of the shares in the table.
 std::string ceilings(const Report& report) {
   std::string text;
@@ -208,8 +218,8 @@ std::string to_csv(const Report& report) {
 }
 
 std::string to_markdown(const Report& report) {
-  return fmt::format("{}{}\n{}\n{}", heading(report), ceilings(report), table(report),
-                     format_verdict(report));
+  return fmt::format("{}{}{}\n{}\n{}", heading(report), input(report), ceilings(report),
+                     table(report), format_verdict(report));
 }
 
 }  // namespace reduce_ladder

@@ -162,6 +162,7 @@ std::string to_json(const Report& report) {
                      {"reference",
                       {{"sum", number(report.reference.sum)},
                        {"abs_sum", number(report.reference.abs_sum)},
+                       {"condition", number_or_null(condition_number(report.reference))},
                        {"method", report.reference.method},
                        {"sum_as_float", number_or_null(report.reference.sum_as_float)},
                        {"fp64_loop", number_or_null(report.reference.fp64_loop)}}},

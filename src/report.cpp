@@ -659,6 +659,9 @@ std::string format_report(const Report& report, const TextStyle& style) {
                               shortest(*report.reference.sum_as_float),
                               shortest(*report.reference.fp64_loop)));
   }
+  if (const std::optional<double> condition = condition_number(report.reference)) {
+    facts.add("", fmt::format("condition number A / |sum| = {:.4g}", *condition));
+  }
   add_ceilings(facts, report);
   add_floor(facts, report);
   std::string text = facts.lines() + '\n';

@@ -24,6 +24,11 @@ double read_bandwidth(const ReadCeiling& read) {
   return static_cast<double>(read.bytes) / read.time.median;
 }
 
+std::optional<double> condition_number(const Reference& reference) {
+  if (!std::isfinite(reference.sum) || reference.abs_sum == 0) return std::nullopt;
+  return reference.abs_sum / std::fabs(reference.sum);
+}
+
 bool clocks_moved(const Report& report) {
   if (!report.state_before || !report.state_after) return false;
   const MachineState& before = *report.state_before;

@@ -179,6 +179,8 @@ TEST(Markdown, OfAGpu) {
             "### NVIDIA H200, driver 580.95.05, CUDA runtime 13.0,"
             " 2025-01-31T12:00:00Z: n = 16777216, block 256, cold cache\n"
             "\n"
+            "Input: uniform \\[0,1), seed 42; sum 8388245.125, condition number 1.\n"
+            "\n"
             "Measured in the same run: copy 4194.3 GB/s read + written, read 4096.0 GB/s,"
             " empty launch 2.50 us.\n"
             "\n"
@@ -198,6 +200,8 @@ TEST(Markdown, OfAGpu) {
 TEST(Markdown, OfTheSimulator) {
   EXPECT_EQ(to_markdown(simulated_report()),
             "### SIMT simulator, 2025-01-31T12:00:00Z: n = 16777216, block 256\n"
+            "\n"
+            "Input: uniform \\[0,1), seed 42; sum 8388245.125, condition number 1.\n"
             "\n"
             "| \\# | stage | launches | depth h | rel error | % bound | check |\n"
             "| --: | :-- | --: | --: | --: | --: | :-- |\n"

@@ -71,8 +71,10 @@ TEST(JsonReport, InputReferenceAndCeilingsAreRealNumbers) {
             Json::parse(
                 R"json({"n": 16777216, "bytes": 67108864, "source": "uniform [0,1)", "seed": 42
 })json"));
-  EXPECT_EQ(json["reference"],
-            Json::parse(R"json({"sum": 8388245.125, "abs_sum": 8388245.125, "method": "fp64",
+  EXPECT_EQ(
+      json["reference"],
+      Json::parse(
+          R"json({"sum": 8388245.125, "abs_sum": 8388245.125, "condition": 1.0, "method": "fp64",
                         "sum_as_float": null, "fp64_loop": null})json"));
   EXPECT_EQ(json["ceilings"], Json::parse(R"json({
     "theoretical_gbps": 4800.0,
@@ -153,6 +155,19 @@ TEST(JsonReport, AFileHasNoSeed) {
   Report report = simulated_report();
   report.input.seed.reset();
   EXPECT_TRUE(json_of(report)["input"]["seed"].is_null());
+}
+
+TEST(JsonReport, AConditionThatIsNoNumberIsAWordOrNull) {
+  Report report = timed_report();
+  const auto condition = [&report](double sum, double abs_sum) {
+    report.reference.sum = sum;
+    report.reference.abs_sum = abs_sum;
+    return json_of(report)["reference"]["condition"];
+  };
+  EXPECT_EQ(condition(-2, 5), 2.5);
+  EXPECT_EQ(condition(0, 5), "inf");
+  EXPECT_TRUE(condition(0, 0).is_null());
+  EXPECT_TRUE(condition(std::numeric_limits<double>::quiet_NaN(), 5).is_null());
 }
 
 TEST(JsonReport, SeedsAndSizesKeepAll64Bits) {

@@ -55,6 +55,7 @@ input      16,777,216 values (64.0 MiB), uniform [0,1), seed 42
            does not fit into the 60.0 MiB of L2: every run reads all of it from memory
 block      256 threads
 reference  8388245.125 (fp64), A = sum|x| = 8388245.125
+           condition number A / |sum| = 1
 copy       4194.3 GB/s read + written (64.0 MiB copied; 1 GB = 1e9 bytes)
            87.4% of the theoretical 4800.0 GB/s
 read       4096.0 GB/s read (64.0 MiB; float4 x 4, 256 threads x 8 blocks per SM)
@@ -92,6 +93,7 @@ input      16,777,216 values (64.0 MiB), uniform [0,1), seed 42
            memory
 block      256 threads
 reference  8388245.125 (fp64), A = sum|x| = 8388245.125
+           condition number A / |sum| = 1
 copy       4194.3 GB/s read + written (64.0 MiB copied; 1 GB = 1e9 bytes)
            87.4% of the theoretical 4800.0 GB/s
 read       4096.0 GB/s read (64.0 MiB; float4 x 4, 256 threads x 8 blocks per
@@ -125,6 +127,7 @@ TEST(Report, OfTheSimulatorHasNothingThatLooksLikeATime) {
 input      16,777,216 values (64.0 MiB), uniform [0,1), seed 42
 block      256 threads
 reference  8388245.125 (fp64), A = sum|x| = 8388245.125
+           condition number A / |sum| = 1
 
 #  stage           launches  depth h  rel error  % bound  check
 1  modulo                 3       24   1.49e-08     1.00  PASSED
@@ -626,6 +629,22 @@ TEST(Report, TheReferenceShowsEveryDigit) {
   EXPECT_EQ(line_with(format_report(report), "reference"),
             "reference  -245.02884468938817 (fp64, TwoSum-compensated), A = sum|x| = "
             "63151.2629394306");
+}
+
+TEST(Report, TheConditionNumberIsLeftOutWhereItSaysNothing) {
+  const std::string label = "           condition number A / |sum| = ";
+  const auto shown = [&](double sum, double abs_sum) {
+    Report report = simulated_report();
+    report.reference = {sum, abs_sum, "exact"};
+    const std::string line = line_with(format_report(report), label);
+    return line.substr(std::min(label.size(), line.size()));
+  };
+  EXPECT_EQ(shown(-2, 5), "2.5");
+  EXPECT_EQ(shown(-336.4787883758545, 2.5331275708927676e+16), "7.528e+13");
+  EXPECT_EQ(shown(0, 5), "inf");
+  EXPECT_EQ(shown(0, 0), "");
+  EXPECT_EQ(shown(kNan, kInf), "");
+  EXPECT_EQ(shown(-kInf, kInf), "");
 }
 
 TEST(Report, ResultsShowNineDigits) {

@@ -2,10 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "sample_report.hpp"
 
 namespace reduce_ladder {
 namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 TEST(Bandwidth, AReductionOnlyReads) {
   EXPECT_DOUBLE_EQ(read_bandwidth(1000, 2e-6), 2e9);
@@ -17,6 +22,19 @@ TEST(Bandwidth, ACopyCountsBothDirections) {
 
 TEST(Bandwidth, TheReadCeilingCountsItsBytesOnce) {
   EXPECT_DOUBLE_EQ(read_bandwidth({4000, "", {2e-6, 1e-6, 0, 50}}), 2e9);
+}
+
+TEST(ConditionNumber, IsTheSumOfMagnitudesOverTheMagnitudeOfTheSum) {
+  EXPECT_EQ(condition_number({.sum = 3, .abs_sum = 3, .method = ""}), 1);
+  EXPECT_EQ(condition_number({.sum = -2, .abs_sum = 5, .method = ""}), 2.5);
+  EXPECT_EQ(condition_number({.sum = 0, .abs_sum = 5, .method = ""}), kInf);
+}
+
+TEST(ConditionNumber, IsInventedForSumsWithoutARelativeError) {
+  EXPECT_EQ(condition_number({.sum = 0, .abs_sum = 0, .method = ""}), std::nullopt);
+  EXPECT_EQ(condition_number({.sum = kInf, .abs_sum = kInf, .method = ""}), std::nullopt);
+  EXPECT_EQ(condition_number({.sum = kNan, .abs_sum = kInf, .method = ""}), std::nullopt);
+  EXPECT_EQ(condition_number({.sum = kNan, .abs_sum = kNan, .method = ""}), std::nullopt);
 }
 
 Report with_clocks(std::optional<double> sm_before, std::optional<double> sm_after,

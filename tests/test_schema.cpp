@@ -172,6 +172,8 @@ TEST(Schema, AcceptsNumbersThatJsonLacks) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   Report report = timed_report();
+  report.reference.sum = 0;
+  EXPECT_THAT(problems(report), IsEmpty()) << "of an infinite condition number";
   report.reference.sum = kNan;
   report.reference.abs_sum = kInf;
   report.stages[0].result = kNan;
@@ -241,6 +243,8 @@ TEST(Schema, RefusesWordsAndNumbersThatMeanNothing) {
       {"/input/n", 0},
       {"/input/n", 1.5},
       {"/input/seed", -1},
+      {"/reference/condition", 0.5},
+      {"/reference/condition", "nan"},
       {"/device/kind", "sim"},
       {"/stages/0/number", -1},
       {"/stages/0/launches", 0},

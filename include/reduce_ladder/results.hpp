@@ -113,6 +113,10 @@ double read_bandwidth(Index n, double seconds);
 // Bytes a second of a copy, read and written, and of plain reads.
 double copy_bandwidth(const CopyCeiling& copy);
 double read_bandwidth(const ReadCeiling& read);
+// A / |sum|: how many times larger the relative error of a sum may be than that of its additions.
+// Infinite where all cancels; nothing where there is no relative error: of zeros alone, and of sums
+// that are not finite.
+std::optional<double> condition_number(const Reference& reference);
 // The SM or memory clock differs between the two states by more than 1%.
 bool clocks_moved(const Report& report);
 // A stage read faster than the read ceiling by more than the spread (iqr) of both medians.
