@@ -214,6 +214,10 @@ Record parse(std::string_view text) {
   record.bytes = count_at(document, "/input/bytes");
   record.source = text_at(document, "/input/source");
   if (field(document, "/input/seed").is_null()) record.source = "a file";
+  // Reports older than the field are of an aligned input.
+  if (field(document, "/input").contains("misalignment")) {
+    record.misalignment = count_at(document, "/input/misalignment");
+  }
   record.block = count_or_null_at(document, "/block");
   // Reports older than the field are of stages that chose their grids.
   if (document.contains("grid")) record.grid = count_or_null_at(document, "/grid");
@@ -271,12 +275,14 @@ std::string chosen(const std::optional<Index>& value) {
 
 std::vector<Property> differing_properties(const Record& base, const Record& next) {
   const auto device = [](const Record& r) { return r.device_kind + " " + r.device_name; };
-  std::vector<Property> properties = {{"device", device(base), device(next)},
-                                      {"n", fmt::format("{}", base.n), fmt::format("{}", next.n)},
-                                      {"input", base.source, next.source},
-                                      {"block", chosen(base.block), chosen(next.block)},
-                                      {"grid", chosen(base.grid), chosen(next.grid)},
-                                      {"cache", base.cache, next.cache}};
+  std::vector<Property> properties = {
+      {"device", device(base), device(next)},
+      {"n", fmt::format("{}", base.n), fmt::format("{}", next.n)},
+      {"input", base.source, next.source},
+      {"misalignment", fmt::format("{}", base.misalignment), fmt::format("{}", next.misalignment)},
+      {"block", chosen(base.block), chosen(next.block)},
+      {"grid", chosen(base.grid), chosen(next.grid)},
+      {"cache", base.cache, next.cache}};
   std::erase_if(properties, [](const Property& p) { return p.base == p.next; });
   return properties;
 }

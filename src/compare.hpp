@@ -41,6 +41,7 @@ struct Record {
   std::string source;          // of the values: the generator, or "a file", whatever its path
   std::optional<Index> block;  // asked for; else each stage's own
   std::optional<Index> grid;   // likewise
+  Index misalignment = 0;      // values that the input begins past a 16-byte border
   std::string cache;           // "cold" or "warm"
   bool failed = false;
   bool incomplete = false;

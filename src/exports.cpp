@@ -157,6 +157,7 @@ std::string heading(const Report& report) {
 std::string input(const Report& report) {
   std::string text = fmt::format("\nInput: {}", plain(report.input.source));
   if (report.input.seed) text += fmt::format(", seed {}", *report.input.seed);
+  if (report.input.misalignment > 0) text += ", " + past_border(report.input.misalignment);
   text += fmt::format("; sum {}", shortest(report.reference.sum));
   if (const std::optional<double> condition = condition_number(report.reference)) {
     text += fmt::format(", condition number {:.4g}", *condition);

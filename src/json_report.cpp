@@ -58,7 +58,8 @@ Json input_json(const InputInfo& input) {
   return {{"n", input.n},
           {"bytes", input.n * sizeof(float)},
           {"source", input.source},
-          {"seed", input.seed ? Json(*input.seed) : Json()}};
+          {"seed", input.seed ? Json(*input.seed) : Json()},
+          {"misalignment", input.misalignment}};
 }
 
 template <typename T>

@@ -111,6 +111,7 @@ Report climb(Device& device, const Input& input, const Climb& what, const Progre
   report.block = what.block;
   report.grid = what.grid;
   report.input = input.info;
+  report.input.misalignment = what.misalignment;
 
   report.cache = what.sampling.cache;
   const std::vector<PlannedStage> planned = plan_stages(device, input.info.n, what);
@@ -118,7 +119,7 @@ Report climb(Device& device, const Input& input, const Climb& what, const Progre
   progress("reference sum on the CPU");
   report.reference = compute_reference(input.values());
   progress("loading the input");
-  device.load(input.values());
+  device.load(input.values(), what.misalignment);
   report.state_before = device.state();
   if (what.timed) measure_ceilings(device, what.sampling, report);
   for (const auto& [stage, plan, obstacle] : planned) {

@@ -221,6 +221,7 @@ int run(int argc, const char* const* argv) {
   const Climb what{.stages = options.stages,
                    .block = options.block,
                    .grid = options.grid,
+                   .misalignment = options.misalignment,
                    .repeats = options.profile ? 1 : options.determinism,
                    .sampling = options.sampling,
                    .timed = !options.profile};

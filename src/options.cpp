@@ -124,6 +124,12 @@ unsigned parse_from_one(std::string_view text, unsigned most) {
   throw UsageError(fmt::format("must be a whole number from 1 to {}", most));
 }
 
+unsigned parse_misalignment(std::string_view text) {
+  const auto value = whole_number(text);
+  if (value && *value <= kMaxMisalignment) return static_cast<unsigned>(*value);
+  throw UsageError(fmt::format("must be a whole number from 0 to {}", kMaxMisalignment));
+}
+
 // A decimal number without sign or exponent.
 std::optional<double> decimal(std::string_view text) {
   double value = 0;
@@ -409,6 +415,9 @@ ParsedOptions parse_options(int argc, const char* const* argv, std::span<const S
             fmt::format("Seed of the generated values and of the simulator's\nschedule (default "
                         "{})",
                         options.seed));
+  add_value(app, "--misalign", options.misalignment, parse_misalignment, "K",
+            fmt::format("Values that the input begins past a 16-byte border, 0\nto {} (default {})",
+                        kMaxMisalignment, options.misalignment));
   add_value(
       app, "--determinism", options.determinism,
       [](std::string_view text) { return parse_from_one(text, kMaxRepeats); }, "K",

@@ -30,7 +30,8 @@ struct Options {
   std::optional<std::string> input;  // path; else values of this kind:
   const DataKind* data = &data_kinds().front();
   std::uint64_t seed = 42;
-  unsigned determinism = 8;  // repeats
+  unsigned misalignment = 0;  // values that the input begins past a 16-byte border
+  unsigned determinism = 8;   // repeats
   Sampling sampling;
   std::optional<Sweep> sweep;
   std::optional<std::string> json;  // path, or "-" for standard output; likewise

@@ -314,6 +314,7 @@ void add_input(Facts& facts, const Report& report) {
   facts.add("input", fmt::format("{} {} ({}), {}{}", with_separators(input.n),
                                  input.n == 1 ? "value" : "values", bytes,
                                  shorten(printable(input.source), kSourceWidth), seed));
+  if (input.misalignment > 0) facts.add("", "begins " + past_border(input.misalignment));
   if (!report.device.cuda || report.device.cuda->l2_bytes == 0) return;
   const std::size_t l2 = report.device.cuda->l2_bytes;
   const bool fits = input.n * sizeof(float) <= l2;

@@ -336,6 +336,7 @@ std::string format_facts(const std::vector<SweepPoint>& points, const Report& re
     fixed += fmt::format("; blocks of {} threads", *report.block);
   }
   if (report.grid) fixed += fmt::format("; grids of {}", *report.grid);
+  if (report.input.misalignment > 0) fixed += "; " + past_border(report.input.misalignment);
   text += wrap("input      ", printable(report.input.source) + seed + fixed, width);
   std::vector<std::string> stages;
   for (const auto& [number, stage] : stages_of(points)) {

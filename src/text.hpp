@@ -28,6 +28,12 @@ inline std::string known(unsigned value) {
   return value > 0 ? fmt::to_string(value) : "";
 }
 
+// "3 values past a 16-byte border"
+inline std::string past_border(unsigned misalignment) {
+  return fmt::format("{} {} past a 16-byte border", misalignment,
+                     misalignment == 1 ? "value" : "values");
+}
+
 // A stage's number, or "ref".
 inline std::string number_of(const Stage& stage) {
   return is_reference(stage) ? "ref" : fmt::format("{}", stage.number);

@@ -14,6 +14,7 @@
 #include <string>
 
 #include "command.hpp"
+#include "data_kinds.hpp"
 #include "devices.hpp"
 
 namespace reduce_ladder {
@@ -129,6 +130,36 @@ TEST(Command, IgnoresSizeBlockSeedOrRepeats) {
   EXPECT_EQ(grids["last-block"], 5);
 }
 
+TEST(Command, IgnoresTheKindOfDataOrItsAlignment) {
+  for (const auto& [kind, sum] :
+       std::map<std::string, double>{{"ones", 1001}, {"alternating", 1}}) {
+    const Outcome outcome = ladder({"--device", "sim", "--n", "1001", "--data", kind, "--misalign",
+                                    "3", "--json", "-", "--quiet"});
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+    const json report = json::parse(outcome.out);
+    EXPECT_THAT(report["input"]["source"].get<std::string>(), StartsWith(kind));
+    EXPECT_EQ(report["input"]["misalignment"], 3);
+    EXPECT_EQ(report["reference"]["sum"], sum);
+    EXPECT_EQ(report["reference"]["condition"], 1001 / sum);
+  }
+}
+
+// Every stage within its bound, or NaN where that is the sum, at every alignment.
+TEST(Command, FailsOverDataThatHurts) {
+  for (const DataKind& kind : data_kinds()) {
+    for (const char* n : {"1", "2", "5", "1000", "50001"}) {
+      for (const char* seed : {"40", "41", "42", "43"}) {
+        const Outcome outcome =
+            ladder({"--device", "sim", "--n", n, "--seed", seed, "--data", std::string(kind.name),
+                    "--misalign", "1", "--determinism", "2"});
+        EXPECT_EQ(outcome.status, 0) << kind.name << ", n " << n << ", seed " << seed << '\n'
+                                     << outcome.out << outcome.err;
+        if (kind.name != "specials") break;  // whose seed chooses what they hold
+      }
+    }
+  }
+}
+
 TEST(Command, LaunchesAGridThatCannotBeResident) {
   expect_refusal(ladder({"--grid", "5000", "--stages", "12", "--device", "sim"}), 2,
                  {"5000", "stage 12, grid-barrier", "at most"});
@@ -228,6 +259,8 @@ TEST(Command, Failure10_UnsupportedBlockSizeIsLaunched) {
 }
 
 TEST(Command, RunsWhatItCannotUnderstand) {
+  expect_refusal(ladder({"--data", "cancel"}), 2, {"--data cancel", "uniform, normal, ones"});
+  expect_refusal(ladder({"--misalign", "4"}), 2, {"--misalign 4", "from 0 to 3"});
   expect_refusal(ladder({"--n", "16Q"}), 2, {"--n", "16Q"});
   expect_refusal(ladder({"--n", "-1"}), 2, {"--n", "-1"});
   expect_refusal(ladder({"--n", "1.5M"}), 2, {"--n", "1.5M"});

@@ -478,6 +478,8 @@ TEST(Compare, RefusesReportsOfDifferentDevicesOrProblems) {
   EXPECT_EQ(refused_pair(document(), with("/grid", 7)), differs("grid (each stage's own, 7)"));
   EXPECT_EQ(refused_pair(document(), with("/grid", nullptr)), "");
   EXPECT_EQ(refused_pair(document(), with("/cache", "warm")), differs("cache (cold, warm)"));
+  EXPECT_EQ(refused_pair(document(), with("/input/misalignment", 3)),
+            differs("misalignment (0, 3)"));
 }
 
 TEST(Compare, NamesEveryDifferenceOnOneLine) {

@@ -234,6 +234,18 @@ TEST(Markdown, NamesTheShapeOnlyWhereItWasAskedFor) {
   EXPECT_TRUE(line_with(to_markdown(report), "### ").ends_with(": n = 16777216, grid 7"));
 }
 
+TEST(Markdown, TheInputIsNamedWithItsAlignmentAndCondition) {
+  Report report = simulated_report();
+  report.input.misalignment = 2;
+  report.reference.sum = 0;
+  EXPECT_EQ(line_with(to_markdown(report), "Input: "),
+            "Input: uniform \\[0,1), seed 42, 2 values past a 16-byte border; sum 0, condition "
+            "number inf.");
+  report.input = {.n = 5, .source = "a_b.npy", .seed = {}};
+  report.reference.sum = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(line_with(to_markdown(report), "Input: "), "Input: a\\_b.npy; sum nan.");
+}
+
 TEST(Markdown, TextFromOutsideIsNoMarkup) {
   Report report = simulated_report();
   report.device.name = "a|b *c* <d>\n# e";

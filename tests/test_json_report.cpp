@@ -69,8 +69,8 @@ TEST(JsonReport, InputReferenceAndCeilingsAreRealNumbers) {
   const Json json = json_of(timed_report());
   EXPECT_EQ(json["input"],
             Json::parse(
-                R"json({"n": 16777216, "bytes": 67108864, "source": "uniform [0,1)", "seed": 42
-})json"));
+                R"json({"n": 16777216, "bytes": 67108864, "source": "uniform [0,1)", "seed": 42,
+                    "misalignment": 0})json"));
   EXPECT_EQ(
       json["reference"],
       Json::parse(
@@ -155,6 +155,12 @@ TEST(JsonReport, AFileHasNoSeed) {
   Report report = simulated_report();
   report.input.seed.reset();
   EXPECT_TRUE(json_of(report)["input"]["seed"].is_null());
+}
+
+TEST(JsonReport, AMisalignedBaseIsNotHidden) {
+  Report report = timed_report();
+  report.input.misalignment = 3;
+  EXPECT_EQ(json_of(report)["input"]["misalignment"], 3);
 }
 
 TEST(JsonReport, AConditionThatIsNoNumberIsAWordOrNull) {

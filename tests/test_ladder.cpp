@@ -39,7 +39,9 @@ class ScriptedDevice final : public Device {
   [[nodiscard]] const DeviceInfo& info() const override { return info_; }
   [[nodiscard]] std::span<const Stage> stages() const override { return stages_; }
   using Device::load;
-  void load(std::span<const float> /*values*/, unsigned /*misalignment*/) override {}
+  void load(std::span<const float> /*values*/, unsigned misalignment) override {
+    loaded_at = misalignment;
+  }
   float run(const Stage& stage, const Plan& /*plan*/, float poison) override {
     ran.push_back(stage.number);
     if (answers_.empty()) throw SimulatorFault("block 0: somebody waits");
@@ -73,6 +75,7 @@ class ScriptedDevice final : public Device {
   }
 
   std::vector<int> ran;  // the stage of each run and of each timing
+  unsigned loaded_at = 0;
 
  private:
   DeviceInfo info_;
@@ -198,6 +201,18 @@ TEST(Ladder, LosesTheShapeThatWasAskedFor) {
   EXPECT_EQ(report.grid, 7U);
   EXPECT_EQ(report.stages[0].block, 64U);
   EXPECT_EQ(report.stages[0].grid, 7U);
+}
+
+TEST(Ladder, LosesTheMisalignmentThatWasAskedFor) {
+  ScriptedDevice device({10.0F});
+  EXPECT_EQ(climb_right(device, {1}).input.misalignment, 0U);
+  EXPECT_EQ(device.loaded_at, 0U);
+  Climb what = only_stage_one(256, 1);
+  what.misalignment = 3;
+  const Report report =
+      climb(device, generate_uniform(4, 42), what, [](std::string_view /*step*/) {});
+  EXPECT_EQ(report.input.misalignment, 3U);
+  EXPECT_EQ(device.loaded_at, 3U);
 }
 
 TEST(Ladder, InventsAShapeThatNobodyAskedForOrThatIsNotKnown) {

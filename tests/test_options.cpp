@@ -266,6 +266,15 @@ TEST(Options, DataIsOfOneOfAFewKinds) {
   EXPECT_EQ(refusal({"--data", "ones", "--sweep", "n=4..8"}), "");
 }
 
+TEST(Options, MisalignmentsAreFromZeroToThree) {
+  EXPECT_EQ(options({}).misalignment, 0U);
+  EXPECT_EQ(options({"--misalign", "0"}).misalignment, 0U);
+  EXPECT_EQ(options({"--misalign", "3", "--input", "x.npy"}).misalignment, 3U);
+  for (const char* value : {"4", "-1", "16", "1.5", "x", "18446744073709551617"}) {
+    expect_refused("--misalign", value, "must be a whole number from 0 to 3");
+  }
+}
+
 TEST(Options, RepeatsAreFromOneToTenThousand) {
   EXPECT_EQ(options({"--determinism", "1"}).determinism, 1U);
   EXPECT_EQ(options({"--determinism", "10000"}).determinism, 10000U);
@@ -346,10 +355,10 @@ TEST(Options, HelpNamesEveryStageStatusAndOption) {
     const std::string help = parse({option}).text.value();
     for (const Stage& stage : fake_stages()) expect_contains(help, std::string(stage.name));
     for (const char* part :
-         {"--stages", "--list",    "--n ",      "--block",       "--grid",       "--device",
-          "--input",  "--data",    "--seed",    "--determinism", "--json",       "--require-gpu",
-          "--quiet",  "--version", "Examples:", "numbers (1-5)", "Exit status:", "  0  ",
-          "  1  ",    "  2  ",     "  3  ",     "  4  "}) {
+         {"--stages", "--list",     "--n ",      "--block",       "--grid",        "--device",
+          "--input",  "--data",     "--seed",    "--determinism", "--json",        "--require-gpu",
+          "--quiet",  "--misalign", "--version", "Examples:",     "numbers (1-5)", "Exit status:",
+          "  0  ",    "  1  ",      "  2  ",     "  3  ",         "  4  "}) {
       expect_contains(help, part);
     }
     EXPECT_EQ(help.find('{'), std::string::npos) << "an unfilled placeholder";

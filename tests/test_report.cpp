@@ -631,6 +631,17 @@ TEST(Report, TheReferenceShowsEveryDigit) {
             "63151.2629394306");
 }
 
+TEST(Report, AMisalignedBaseIsNamedAndAnAlignedOneIsNot) {
+  Report report = simulated_report();
+  EXPECT_EQ(format_report(report).find("border"), std::string::npos);
+  report.input.misalignment = 1;
+  EXPECT_EQ(line_with(format_report(report), "           begins"),
+            "           begins 1 value past a 16-byte border");
+  report.input.misalignment = 3;
+  EXPECT_EQ(line_with(format_report(report), "           begins"),
+            "           begins 3 values past a 16-byte border");
+}
+
 TEST(Report, TheConditionNumberIsLeftOutWhereItSaysNothing) {
   const std::string label = "           condition number A / |sum| = ";
   const auto shown = [&](double sum, double abs_sum) {

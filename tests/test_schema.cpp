@@ -165,6 +165,7 @@ TEST(Schema, AcceptsAnyShapeThatCanBeAskedFor) {
   Report report = timed_report();
   report.block.reset();
   report.grid = 1000000;
+  report.input.misalignment = 3;
   EXPECT_THAT(problems(report), IsEmpty());
 }
 
@@ -243,6 +244,7 @@ TEST(Schema, RefusesWordsAndNumbersThatMeanNothing) {
       {"/input/n", 0},
       {"/input/n", 1.5},
       {"/input/seed", -1},
+      {"/input/misalignment", 4},
       {"/reference/condition", 0.5},
       {"/reference/condition", "nan"},
       {"/device/kind", "sim"},

@@ -505,6 +505,14 @@ TEST(SweepText, HidesThatAClockMovedOrThatTheReadCeilingWasBeaten) {
   EXPECT_THAT(text, HasSubstr("a stage beat the read ceiling, which is too low, at n = "));
 }
 
+TEST(SweepText, HidesAMisalignedBase) {
+  std::vector<SweepPoint> points = simulated_points();
+  EXPECT_EQ(format_sweep(points).find("border"), std::string::npos);
+  for (SweepPoint& point : points) point.report->input.misalignment = 1;
+  EXPECT_THAT(format_sweep(points),
+              HasSubstr("seed 42; 16,777,216 values; 1 value past a 16-byte"));
+}
+
 TEST(SweepText, IsWiderThanTheTerminal) {
   std::vector<Stage> stages(16);
   auto points = simulated_points();

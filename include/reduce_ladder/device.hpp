@@ -36,6 +36,9 @@ struct DeviceInfo {
   std::optional<CudaInfo> cuda;  // absent on the simulator
 };
 
+// Values, the most that an input can begin past a 16-byte border.
+constexpr unsigned kMaxMisalignment = 3;
+
 // What L2 holds when a run begins.
 enum class CacheMode {
   cold,  // other data, clean

@@ -15,6 +15,7 @@ struct InputInfo {
   Index n = 0;
   std::string source;                 // "uniform [0,1)" or the path of the file
   std::optional<std::uint64_t> seed;  // of the generator; absent for a file
+  unsigned misalignment = 0;          // values that it begins past a 16-byte border, 0 to 3
 };
 
 // The sum that judges, in double.
