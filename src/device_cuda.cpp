@@ -10,6 +10,7 @@
 #include <nvtx3/nvToolsExt.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
@@ -20,6 +21,7 @@
 
 #include "measuring_kernels.hpp"
 #include "nvml.hpp"
+#include "parallel.hpp"
 #include "reduce_ladder/cuda_check.hpp"
 #include "reduce_ladder/device.hpp"
 #include "reduce_ladder/vector.hpp"
@@ -87,6 +89,21 @@ class DeviceArray {
  private:
   T* data_ = nullptr;
   std::size_t count_ = 0;
+};
+
+// Host memory that the device copies from by itself, for `count` values.
+class StagingArray {
+ public:
+  explicit StagingArray(std::size_t count) {
+    cuda_check(cudaMallocHost(reinterpret_cast<void**>(&values_), count * sizeof(float)));
+  }
+  ~StagingArray() { cudaFreeHost(values_); }
+  StagingArray(const StagingArray&) = delete;
+  StagingArray& operator=(const StagingArray&) = delete;
+  [[nodiscard]] float* data() const { return values_; }
+
+ private:
+  float* values_ = nullptr;
 };
 
 // Words that host and device both see.
@@ -187,10 +204,30 @@ class CudaDevice final : public Device {
 
   using Device::load;
   void load(std::span<const float> values, unsigned misalignment) override {
-    array_.reserve(values.size() + misalignment);
-    input_ = array_.data() + misalignment;
+    place_input(values.size(), misalignment);
     cuda_check(cudaMemcpyAsync(input_, values.data(), values.size_bytes(), cudaMemcpyHostToDevice,
                                stream_));
+    cuda_check(cudaStreamSynchronize(stream_));
+  }
+  // One piece is made while the one before is copied.
+  void load(Index n, const Fill& fill, unsigned misalignment) override {
+    struct Piece {
+      StagingArray values;
+      Event copied;
+    };
+    constexpr Index kPiece = Index{1} << 24U;
+    place_input(n, misalignment);
+    const Index most = std::clamp<Index>(n, 1, kPiece);
+    std::array<Piece, 2> pieces{{{StagingArray(most), {}}, {StagingArray(most), {}}}};
+    for (Index begin = 0; begin < n; begin += kPiece) {
+      const Piece& piece = pieces[begin / kPiece % pieces.size()];
+      const Index count = std::min(kPiece, n - begin);
+      cuda_check(cudaEventSynchronize(piece.copied));  // returns at once the first time
+      fill_in_parallel(fill, begin, {piece.values.data(), count});
+      cuda_check(cudaMemcpyAsync(input_ + begin, piece.values.data(), count * sizeof(float),
+                                 cudaMemcpyHostToDevice, stream_));
+      cuda_check(cudaEventRecord(piece.copied, stream_));
+    }
     cuda_check(cudaStreamSynchronize(stream_));
   }
 
@@ -284,6 +321,12 @@ class CudaDevice final : public Device {
   [[nodiscard]] Problem<float> problem() const {
     return {input_, workspace_.data(), output_.data(), control_.data(),
             static_cast<cudaStream_t>(stream_)};
+  }
+
+  // Makes room for the input, `misalignment` values past the border that an array begins on.
+  void place_input(Index n, unsigned misalignment) {
+    array_.reserve(n + misalignment);
+    input_ = array_.data() + misalignment;
   }
 
   // Makes room for what `plan` needs beside the input. Control words are zero when they are new.

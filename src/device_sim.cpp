@@ -1,7 +1,9 @@
 // The simulator as a device. It has no clock worth trusting.
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 
+#include "host_memory.hpp"
 #include "parallel.hpp"
 #include "reduce_ladder/device.hpp"
 #include "reduce_ladder/simulator.hpp"
@@ -32,13 +34,25 @@ class SimulatedDevice final : public Device {
     const std::uintptr_t wanted = misalignment * sizeof(float);
     if (reinterpret_cast<std::uintptr_t>(values.data()) % kVectorBytes == wanted) {
       values_ = values.data();
-      copy_.clear();
+      copy_.reset();
       return;
     }
+    load(
+        values.size(),
+        [values](Index begin, std::span<float> out) {
+          std::ranges::copy(values.subspan(begin, out.size()), out.begin());
+        },
+        misalignment);
+  }
+  // The simulated memory is the host's.
+  void load(Index n, const Fill& fill, unsigned misalignment) override {
     static_assert(__STDCPP_DEFAULT_NEW_ALIGNMENT__ % kVectorBytes == 0);
-    copy_.assign(misalignment, kNan);
-    copy_.insert(copy_.end(), values.begin(), values.end());
-    values_ = copy_.data() + misalignment;
+    copy_.reset();  // before there are others beside them
+    copy_ = allocate_values(misalignment + n);
+    std::fill_n(copy_.get(), misalignment, kNan);
+    float* const values = copy_.get() + misalignment;
+    fill_in_parallel(fill, 0, {values, n});
+    values_ = values;
   }
 
   float run(const Stage& stage, const Plan& plan, float poison) override {
@@ -73,7 +87,7 @@ class SimulatedDevice final : public Device {
   DeviceInfo info_;
   simt::Simulator simulator_;
   const float* values_ = nullptr;
-  std::vector<float> copy_;  // of values that lay elsewhere than was asked for
+  std::unique_ptr<float[]> copy_;  // of values that are not held where they were asked for
   std::vector<float> workspace_;
   std::vector<ControlWord> control_;
 };

@@ -1,7 +1,6 @@
 #include "input.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -11,13 +10,14 @@
 #include <charconv>
 #include <fstream>
 #include <limits>
-#include <new>
 #include <set>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
+#include "host_memory.hpp"
 #include "parallel.hpp"
 #include "printable.hpp"
 #include "reduce_ladder/errors.hpp"
@@ -30,22 +30,6 @@ namespace fs = std::filesystem;
 
 static_assert(std::endian::native == std::endian::little, "files are read without swapping bytes");
 static_assert(std::numeric_limits<float>::is_iec559 && sizeof(float) == 4);
-
-// Uninitialised storage for n values. More than the machine's memory is refused at once: a kernel
-// that overcommits would hand it out and kill the process while it is filled.
-std::unique_ptr<float[]> allocate(Index n) {
-  const Index memory_bytes =
-      static_cast<Index>(sysconf(_SC_PHYS_PAGES)) * static_cast<Index>(sysconf(_SC_PAGESIZE));
-  try {
-    if (n > memory_bytes / sizeof(float)) throw std::bad_alloc();
-    return std::make_unique_for_overwrite<float[]>(n);
-  } catch (const std::bad_alloc&) {
-    constexpr double gib = 1024.0 * 1024.0 * 1024.0;
-    throw OutOfMemoryError(
-        fmt::format("{} values need {:.1f} GiB of host memory, more than there is", n,
-                    static_cast<double>(n) * sizeof(float) / gib));
-  }
-}
 
 // The readers below throw InputErrors that say what is wrong; read_input() puts the path in front.
 
@@ -259,7 +243,7 @@ Input read_values(const fs::path& path) {
   Input input;
   input.info.n = npy ? read_npy_front(file, file_bytes) : count_raw(file_bytes);
   input.info.source = path.string();
-  input.storage = allocate(input.info.n);
+  input.storage = allocate_values(input.info.n);
   read_exactly(file, input.storage.get(), input.info.n * sizeof(float));
   // As with a file that grows, or one of /proc, whose size is said to be 0.
   if (file.peek() != std::ifstream::traits_type::eof()) {
@@ -276,22 +260,31 @@ Input Input::first(Index n) const {
   return part;
 }
 
-Input generate(const DataKind& kind, Index n, std::uint64_t seed) {
-  constexpr Index chunk = Index{1} << 16;
+Input generate(const DataKind& kind, Index n, std::uint64_t seed, Index most_held) {
   Input input;
   input.info = {.n = n, .source = std::string(kind.source), .seed = seed};
-  input.storage = allocate(n);
   input.has_prefixes = !kind.depends_on_n;
-  const std::span<float> values(input.storage.get(), n);
-  parallel_chunks((n + chunk - 1) / chunk, [&](std::size_t c) {
-    const Index begin = c * chunk;
-    kind.fill({.seed = seed, .n = n}, begin, values.subspan(begin, std::min(chunk, n - begin)));
-  });
+  Fill fill = [make = kind.fill, draw = Draw{.seed = seed, .n = n}](
+                  Index begin, std::span<float> out) { make(draw, begin, out); };
+  if (n > most_held) {
+    input.fill = std::move(fill);
+  } else {
+    input.storage = allocate_values(n);
+    fill_in_parallel(fill, 0, {input.storage.get(), n});
+  }
   return input;
 }
 
 Input generate_uniform(Index n, std::uint64_t seed) {
-  return generate(data_kinds().front(), n, seed);
+  return generate(data_kinds().front(), n, seed, n);
+}
+
+void load(Device& device, const Input& input, unsigned misalignment) {
+  if (input.fill) {
+    device.load(input.info.n, input.fill, misalignment);
+  } else {
+    device.load(input.values(), misalignment);
+  }
 }
 
 Input read_input(const fs::path& path) {

@@ -116,10 +116,11 @@ Report climb(Device& device, const Input& input, const Climb& what, const Progre
   report.cache = what.sampling.cache;
   const std::vector<PlannedStage> planned = plan_stages(device, input.info.n, what);
 
-  progress("reference sum on the CPU");
-  report.reference = compute_reference(input.values());
+  // First, since the reference of values that have no room on the device would take long.
   progress("loading the input");
-  device.load(input.values(), what.misalignment);
+  load(device, input, what.misalignment);
+  progress("reference sum on the CPU");
+  report.reference = compute_reference(input);
   report.state_before = device.state();
   if (what.timed) measure_ceilings(device, what.sampling, report);
   for (const auto& [stage, plan, obstacle] : planned) {

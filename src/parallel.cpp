@@ -35,4 +35,12 @@ void parallel_chunks(std::size_t chunks, const std::function<void(std::size_t ch
   if (failure) std::rethrow_exception(failure);
 }
 
+void fill_in_parallel(const Fill& fill, Index begin, std::span<float> out) {
+  constexpr std::size_t chunk = std::size_t{1} << 16U;
+  parallel_chunks((out.size() + chunk - 1) / chunk, [&](std::size_t c) {
+    const std::size_t offset = c * chunk;
+    fill(begin + offset, out.subspan(offset, std::min(chunk, out.size() - offset)));
+  });
+}
+
 }  // namespace reduce_ladder

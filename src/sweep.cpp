@@ -91,6 +91,12 @@ Input generate_largest(std::vector<SweepPoint>& points, std::uint64_t seed,
   return input;
 }
 
+// Whether the first n values of `input` are what to climb over: those of an input of n, and held if
+// they can be.
+bool suits(const Input& input, Index n) {
+  return input.info.n == n || (input.info.n > n && input.has_prefixes && !input.fill);
+}
+
 std::string time_left(double seconds) {
   if (seconds < 120) return fmt::format("about {:.0f} s left", std::max(1.0, seconds));
   return fmt::format("about {:.0f} min left", seconds / 60);
@@ -546,7 +552,7 @@ std::vector<SweepPoint> run_sweep(Device& device, const Sweep& sweep, Index n, s
                            estimate ? ", " + time_left(*estimate - elapsed()) : "", text));
     };
     const auto why = out_of_memory([&] {
-      if (input.info.n < point.n || (input.info.n > point.n && !input.has_prefixes)) {
+      if (!suits(input, point.n)) {
         input = {};  // before there are others beside them
         input = generate(point.n, seed);
       }

@@ -51,9 +51,10 @@ using Generator = std::function<Input(Index n, std::uint64_t seed)>;
 
 // Climbs every point, over `n` values where the sweep is over blocks. The values are generated
 // once, for the largest point, and smaller ones take the first of them; where these would be other
-// values than a smaller input has, each point has its own. A point that a stage cannot run over or
-// that does not fit into memory is skipped. Once interrupted, no further point begins.
-// The device's input is gone in the end: load another before the next run. Throws CudaError.
+// values than a smaller input has, or are not held, each point has its own. A point that a stage
+// cannot run over or that does not fit into memory is skipped. Once interrupted, no further point
+// begins. The device's input is gone in the end: load another before the next run. Throws
+// CudaError.
 std::vector<SweepPoint> run_sweep(Device& device, const Sweep& sweep, Index n, std::uint64_t seed,
                                   const Climb& what, const Progress& progress,
                                   const Interrupted& interrupted,

@@ -42,6 +42,9 @@ class ScriptedDevice final : public Device {
   void load(std::span<const float> /*values*/, unsigned misalignment) override {
     loaded_at = misalignment;
   }
+  void load(Index /*n*/, const Fill& /*fill*/, unsigned misalignment) override {
+    loaded_at = misalignment;
+  }
   float run(const Stage& stage, const Plan& /*plan*/, float poison) override {
     ran.push_back(stage.number);
     if (answers_.empty()) throw SimulatorFault("block 0: somebody waits");

@@ -139,6 +139,12 @@ class SmallDevice final : public Device {
     values_ = values;
     loaded.push_back(values);
   }
+  void load(Index n, const Fill& fill, unsigned misalignment) override {
+    made_.resize(std::min<Index>(n, 17));
+    fill(0, made_);
+    load(made_, misalignment);
+    made.push_back(n);
+  }
   float run(const Stage& /*stage*/, const Plan& plan, float /*poison*/) override {
     blocks.push_back(plan.passes.front().block);
     float sum = 0;
@@ -157,11 +163,13 @@ class SmallDevice final : public Device {
   [[nodiscard]] std::optional<MachineState> state() const override { return {}; }
 
   std::vector<std::span<const float>> loaded;
+  std::vector<Index> made;  // how many values, of inputs that are not held
   std::vector<unsigned> blocks;
 
  private:
   DeviceInfo info_;
   std::span<const float> values_;
+  std::vector<float> made_;
   Stage stage_{1, "small", "-", "-", Determinism::run_to_run, plan_up_to_64, nullptr};
 };
 
@@ -262,6 +270,23 @@ TEST(Sweep, TakesTheFirstValuesWhereASmallerInputHasOthers) {
     EXPECT_EQ(point.report->reference.sum, compute_reference(alone.values()).sum) << point.n;
     EXPECT_EQ(point.report->input.source, alone.info.source);
   }
+}
+
+TEST(Sweep, HoldsTheValuesOfALargePointOrMakesThoseOfASmallOne) {
+  SmallDevice device;
+  const auto generate_small = [](Index n, std::uint64_t seed) {
+    return generate(*find_data_kind("uniform"), n, seed, 4);
+  };
+  const auto points =
+      run_sweep(device, {Sweep::Over::n, 2, 32}, 0, 42, kOnce, say_nothing, never, generate_small);
+  EXPECT_THAT(device.made, ElementsAre(8, 16));
+  ASSERT_EQ(device.loaded.size(), 4U);
+  ASSERT_EQ(points.size(), 5U);
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(points[i].report->reference.sum,
+              compute_reference(generate_uniform(points[i].n, 42).values()).sum);
+  }
+  EXPECT_EQ(points[4].skipped, "out of memory on the GPU");
 }
 
 TEST(Sweep, ClimbsWithAnotherBlockThanThatOfThePoint) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "reduce_ladder/fill.hpp"
 #include "reduce_ladder/stage.hpp"
 
 namespace reduce_ladder {
@@ -104,6 +105,9 @@ class Device {
   // Makes `values` the input of all later runs, `misalignment` values (0 to 3) past a 16-byte
   // border. The caller keeps them alive until the next load. Throws OutOfMemoryError.
   virtual void load(std::span<const float> values, unsigned misalignment) = 0;
+  // The same of the n values that `fill` makes, without a need for host memory for all of them on a
+  // device with a memory of its own. `fill` is not called if there is no room for them.
+  virtual void load(Index n, const Fill& fill, unsigned misalignment) = 0;
   void load(std::span<const float> values) { load(values, 0); }
 
   // One run over the loaded input, of a stage that obstacle() says nothing of. The output holds

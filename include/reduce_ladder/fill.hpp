@@ -1,0 +1,15 @@
+// Values that are made where they are needed, and again whenever they are, instead of being held.
+#pragma once
+
+#include <functional>
+#include <span>
+
+#include "reduce_ladder/stage.hpp"
+
+namespace reduce_ladder {
+
+// Writes the values at positions begin, begin + 1, ... into all of `out`. Called from several
+// threads at once.
+using Fill = std::function<void(Index begin, std::span<float> out)>;
+
+}  // namespace reduce_ladder
