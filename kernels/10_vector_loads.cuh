@@ -8,12 +8,14 @@
 
 namespace reduce_ladder::inline REDUCE_LADDER_BACKEND {
 
-// The sum of this thread's share of in[0, n), as one of block `block` of `blocks`, with `kLoads`
-// loads in flight. Count is the type of positions: one that holds n and a round more. `one_round`:
-// the blocks load everything at once.
-template <typename Op, unsigned kBlock, unsigned kLoads, bool one_round = false, typename T,
-          typename Count>
-__device__ T fold_vectors(GlobalArray<const T> in, Count n, Count block, Count blocks) {
+// Loads this thread's share of in[0, n), as one of `kBlock` threads of block `block` of `blocks`,
+// and hands it on: take(k, loaded) with a vector or a single value that load k of `kLoads` in
+// flight brought. Lanes of a vector that lie behind the end are `filler`. Count is the type of
+// positions: one that holds n and a round more. `one_round`: the blocks load everything at once.
+template <unsigned kBlock, unsigned kLoads, bool one_round = false, typename T, typename Count,
+          typename Take>
+__device__ void take_share(GlobalArray<const T> in, Count n, Count block, Count blocks, T filler,
+                           Take take) {
   // A vector lies on a 16-byte border. The few values before the first and behind the last border
   // are loaded one by one.
   const Count before = values_before_border(in);
@@ -21,15 +23,13 @@ __device__ T fold_vectors(GlobalArray<const T> in, Count n, Count block, Count b
   const Count vectors = (n - head) / kLanes<T>;
   const Count tail = head + vectors * kLanes<T>;
   const Count thread = block * kBlock + threadIdx.x;
-  T sums[kLoads];
-  for (T& sum : sums) sum = Op::identity();
-  if (thread < head) sums[0] = in[thread];
-  if (tail + thread < n) sums[1] = in[tail + thread];
+  if (thread < head) take(0U, static_cast<T>(in[thread]));
+  if (tail + thread < n) take(1U, static_cast<T>(in[tail + thread]));
 
   const GlobalArray<const T> body = in + head;
   Vector<T> loaded[kLoads];
-  const auto add_loaded = [&] {
-    for (unsigned k = 0; k < kLoads; ++k) sums[k] = Op::combine(sums[k], lane_tree<Op>(loaded[k]));
+  const auto take_loaded = [&] {
+    for (unsigned k = 0; k < kLoads; ++k) take(k, loaded[k]);
   };
   // In a round, a block loads neighbours.
   Count i = block * (kBlock * kLoads) + threadIdx.x;
@@ -38,16 +38,29 @@ __device__ T fold_vectors(GlobalArray<const T> in, Count n, Count block, Count b
       for (unsigned k = 0; k < kLoads; ++k) {
         loaded[k] = load_vector(body, (i + k * kBlock) * kLanes<T>);
       }
-      add_loaded();
+      take_loaded();
     }
   }
   if (i < vectors) {  // what is left of a round
     for (unsigned k = 0; k < kLoads; ++k) {
       loaded[k] = i + k * kBlock < vectors ? load_vector(body, (i + k * kBlock) * kLanes<T>)
-                                           : same_in_all_lanes(Op::identity());
+                                           : same_in_all_lanes(filler);
     }
-    add_loaded();
+    take_loaded();
   }
+}
+
+// The sum of this thread's share.
+template <typename Op, unsigned kBlock, unsigned kLoads, bool one_round = false, typename T,
+          typename Count>
+__device__ AccumulatorOf<Op> fold_vectors(GlobalArray<const T> in, Count n, Count block,
+                                          Count blocks) {
+  AccumulatorOf<Op> sums[kLoads];
+  for (auto& sum : sums) sum = Op::identity();
+  take_share<kBlock, kLoads, one_round>(in, n, block, blocks, Op::result(Op::identity()),
+                                        [&](unsigned k, const auto& loaded) {
+                                          sums[k] = Op::combine(sums[k], lane_tree<Op>(loaded));
+                                        });
   for (unsigned s = kLoads / 2; s > 0; s /= 2) {
     for (unsigned k = 0; k < s; ++k) sums[k] = Op::combine(sums[k], sums[k + s]);
   }

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
+#include <cfloat>
 
 #include "reduce_ladder/simulator.hpp"
 
@@ -10,6 +12,8 @@
 #define __global__  // NOLINT(bugprone-reserved-identifier): the simulator plays the implementation
 #define __device__  // NOLINT(bugprone-reserved-identifier): likewise
 #define __launch_bounds__(...)  // NOLINT(bugprone-reserved-identifier): likewise
+
+static_assert(FLT_EVAL_METHOD == 0, "float expressions are evaluated in float, as on a GPU");
 
 namespace reduce_ladder::inline sim_backend {
 
@@ -43,6 +47,28 @@ template <typename T>
 T __shfl_down_sync(unsigned mask, T value, unsigned delta, unsigned width = simt::kWarpSize,
                    Place where = Place::here()) {
   return simt::shuffle_down(mask, value, delta, width, where);
+}
+
+template <typename T>
+T __shfl_sync(unsigned mask, T value, unsigned source, Place where = Place::here()) {
+  return simt::shuffle(mask, value, source % simt::kWarpSize, where);
+}
+
+inline unsigned __ballot_sync(unsigned mask, bool vote, Place where = Place::here()) {
+  return static_cast<unsigned>(simt::warp_exchange(simt::WarpOperation::ballot, mask, vote ? 1 : 0,
+                                                   threadIdx.x % simt::kWarpSize, where));
+}
+
+inline int __clz(int value) {
+  return std::countl_zero(static_cast<unsigned>(value));
+}
+
+// An addition that is rounded by itself: never contracted with another operation, never reordered.
+#ifdef __FAST_MATH__
+#error "the compensated sum needs additions that the compiler leaves in their order"
+#endif
+inline float __fadd_rn(float a, float b) {
+  return a + b;
 }
 // NOLINTEND(bugprone-reserved-identifier)
 

@@ -7,8 +7,17 @@
 
 namespace reduce_ladder::inline REDUCE_LADDER_BACKEND {
 
+// What it folds values into may be of another type, its accumulator: from() makes one of a value,
+// result() a value of one. This is for operators that have no use for that.
 template <typename T>
-struct Sum {
+struct FoldsIntoValues {
+  using Accumulator = T;
+  __device__ static T from(T value) { return value; }
+  __device__ static T result(T folded) { return folded; }
+};
+
+template <typename T>
+struct Sum : FoldsIntoValues<T> {
   // +0, so a sum of no elements is +0.
   __device__ static T identity() { return T{0}; }
   __device__ static T combine(T a, T b) { return a + b; }
@@ -17,6 +26,9 @@ struct Sum {
   }
   static constexpr bool kIdentityIsZero = true;
 };
+
+template <typename Op>
+using AccumulatorOf = typename Op::Accumulator;
 
 template <typename T>
 __device__ Vector<T> same_in_all_lanes(T value) {

@@ -15,10 +15,14 @@
 #include "11_last_block.cuh"
 #include "12_grid_barrier.cuh"
 #include "13_bulk_copy.cuh"
+#include "14_fp64.cuh"
+#include "15_compensated.cuh"
+#include "16_exact.cuh"
 #include "17_flagged_partials.cuh"
 
 namespace reduce_ladder::inline REDUCE_LADDER_BACKEND {
 
+using enum Accumulation;
 using enum Determinism;
 
 // clang-format off
@@ -108,6 +112,27 @@ inline constexpr Stage kStages[] = {
      .plan = bulk_copy_plan<float>,
      .launch = launch_bulk_copy<float, Sum<float>>,
      .compute_capability = 90},
+    {.number = 14, .name = "fp64",
+     .idea = "sums in fp64, rounded once",
+     .removes = "the rounding of every addition to 24 bits",
+     .determinism = run_to_run,
+     .plan = last_block_plan<float, double>,
+     .launch = launch_last_block<float, SumInDouble>,
+     .accumulation = fp64},
+    {.number = 15, .name = "compensated",
+     .idea = "every addition keeps its own error (TwoSum)",
+     .removes = "the need for fp64 units",
+     .determinism = run_to_run,
+     .plan = last_block_plan<float, FloatAndError>,
+     .launch = launch_last_block<float, CompensatedSum>,
+     .accumulation = compensated},
+    {.number = 16, .name = "exact",
+     .idea = "exact bins in fp64, then integers, rounded once",
+     .removes = "rounding, and with it the order of additions",
+     .determinism = gpu_to_gpu,
+     .plan = exact_plan,
+     .launch = launch_exact,
+     .accumulation = exact},
     {.number = 17, .name = "flagged-partials",
      .idea = "partial and flag in one word, added as they come in",
      .removes = "the fence before the ticket, and the wait after it",

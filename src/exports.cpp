@@ -98,6 +98,10 @@ constexpr std::array kFields = {
           [](const Report&, const StageResult& s) { return s.ran ? shortest(s.result) : ""; }},
     Field{"reference",
           [](const Report& r, const StageResult&) { return shortest(r.reference.sum); }},
+    Field{"reference_as_float",
+          [](const Report& r, const StageResult&) {
+            return r.reference.sum_as_float ? shortest(*r.reference.sum_as_float) : "";
+          }},
     Field{"error",
           [](const Report&, const StageResult& s) {
             return s.ran ? shortest(s.verification.error) : "";
@@ -106,6 +110,18 @@ constexpr std::array kFields = {
           [](const Report&, const StageResult& s) {
             return s.ran ? shortest(s.verification.bound) : "";
           }},
+    Field{"expected_error",
+          [](const Report&,
+             const StageResult&
+                 s) { return s.verification.expected ? shortest(*s.verification.expected) : ""; }},
+    Field{"accumulation",
+          [](const Report&,
+             const StageResult& s) { return std::string(to_word(s.stage->accumulation)); }},
+    Field{"known_answers",
+          [](const Report&, const StageResult& s) { return fmt::to_string(s.known_answers.runs); }},
+    Field{
+        "known_answers_wrong",
+        [](const Report&, const StageResult& s) { return fmt::to_string(s.known_answers.wrong); }},
     Field{"depth",
           [](const Report&, const StageResult& s) { return s.ran ? fmt::to_string(s.depth) : ""; }},
     Field{"verify",
@@ -119,6 +135,9 @@ constexpr std::array kFields = {
           [](const Report&, const StageResult& s) { return fmt::to_string(s.probe.repeats); }},
     Field{"distinct",
           [](const Report&, const StageResult& s) { return fmt::to_string(s.probe.distinct); }},
+    Field{"span_ulps",
+          [](const Report&,
+             const StageResult& s) { return s.ran ? fmt::to_string(s.probe.span_ulps) : ""; }},
     Field{"claim", [](const Report&,
                       const StageResult& s) { return std::string(to_word(s.probe.outcome)); }},
     Field{"launches", [](const Report&, const StageResult& s) { return known(s.launches); }},

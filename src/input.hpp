@@ -37,8 +37,9 @@ Input generate(const DataKind& kind, Index n, std::uint64_t seed, Index most_hel
 // Throws OutOfMemoryError.
 Input generate_uniform(Index n, std::uint64_t seed);
 
-// Makes `input` the input of all later runs; see Device::load().
+// Makes `input` the input of all later runs; see Device::load(). Or with the last value first.
 void load(Device& device, const Input& input, unsigned misalignment);
+void load_reversed(Device& device, const Input& input, unsigned misalignment);
 
 // Reads .npy (NumPy format 1.0 to 3.0, little-endian float32, any shape, either order; values are
 // taken in file order) or raw little-endian float32 (.f32, .bin). Throws InputError that names the

@@ -129,12 +129,18 @@ Json stage_json(const StageResult& result, Index n) {
                {"result", if_ran(number(result.result))},
                {"error", if_ran(number(verification.error))},
                {"bound", if_ran(number(verification.bound))},
+               {"expected_error", number_or_null(verification.expected)},
+               {"accumulation", to_word(result.stage->accumulation)},
                {"depth", if_ran(result.depth)},
                {"verify", to_word(verification.verdict)},
                {"note", verification.note.empty() ? Json() : Json(verification.note)}};
+  json["known_answers"] = {{"runs", result.known_answers.runs},
+                           {"wrong", result.known_answers.wrong}};
   json["determinism"] = {{"class", to_word(probe.claimed)},  {"repeats", probe.repeats},
                          {"distinct", probe.distinct},       {"min", if_ran(number(probe.min))},
-                         {"max", if_ran(number(probe.max))}, {"verdict", to_word(probe.outcome)}};
+                         {"max", if_ran(number(probe.max))}, {"span_ulps", if_ran(probe.span_ulps)},
+                         {"shapes", if_ran(probe.shapes)},   {"permuted", if_ran(probe.permuted)},
+                         {"verdict", to_word(probe.outcome)}};
   json["time_s"] = result.time ? summary_json(*result.time) : Json();
   json["gbps"] = result.time ? number(read_bandwidth(n, result.time->median) / 1e9) : Json();
   json["launches"] = if_known(result.launches);
@@ -159,6 +165,7 @@ std::string to_json(const Report& report) {
                      {"block", or_null(report.block)},
                      {"grid", or_null(report.grid)},
                      {"cache", to_word(report.cache)},
+                     {"verify", report.verify ? Json(to_word(*report.verify)) : Json()},
                      {"input", input_json(report.input)},
                      {"reference",
                       {{"sum", number(report.reference.sum)},

@@ -8,6 +8,7 @@
 #include <ctime>
 #include <limits>
 
+#include "known_answers.hpp"
 #include "reduce_ladder/errors.hpp"
 #include "reference.hpp"
 #include "statistics.hpp"
@@ -33,9 +34,29 @@ std::optional<StageResult> skipped(const Stage& stage, const std::string& why) {
   return result;
 }
 
+// A stage that promises the same bits whatever the shape of the launch and the order of the values
+// is probed over these, too.
+bool probes_everything(const Stage& stage, const Climb& what) {
+  return stage.determinism == Determinism::gpu_to_gpu && what.repeats > 1;
+}
+
+// Shapes of launches over which a stage that promises the same bits whatever the shape is probed.
+std::vector<Plan> other_shapes(const Device& device, const Stage& stage, Index n) {
+  std::vector<Plan> plans;
+  const Machine& machine = device.info().machine;
+  for (unsigned block = kMinBlock; block <= kMaxBlock; block *= 2) {
+    plans.push_back(stage.plan(n, {block, machine}));
+  }
+  for (const unsigned grid : {1U, 7U, 1000U}) {
+    plans.push_back(stage.plan(n, {std::nullopt, machine, grid}));
+  }
+  return plans;
+}
+
 // Nothing if interrupted before the last run.
 std::optional<StageResult> run_stage(Device& device, const Stage& stage, const Plan& plan,
                                      const Climb& what, const Reference& reference,
+                                     std::optional<float> of_permuted, const KnownAnswers& answers,
                                      const Progress& progress, const Interrupted& interrupted) {
   StageResult result;
   result.stage = &stage;
@@ -49,30 +70,70 @@ std::optional<StageResult> run_stage(Device& device, const Stage& stage, const P
   // A stage that writes nothing must not look like one that found the NaN in the data.
   const float poison = std::isnan(reference.sum) ? 0 : Device::kNan;
   std::vector<float> results;
+  unsigned shapes = 1;
   try {
     for (unsigned i = 0; i < what.repeats; ++i) {
       if (interrupted()) return std::nullopt;
       progress(fmt::format("stage {}: run {} of {}", stage.name, i + 1, what.repeats));
       results.push_back(device.run(stage, plan, poison));
     }
+    if (probes_everything(stage, what)) {
+      for (const Plan& other : other_shapes(device, stage, reference.n)) {
+        if (interrupted()) return std::nullopt;
+        results.push_back(device.run(stage, other, poison));
+        ++shapes;
+      }
+    }
   } catch (const SimulatorFault& fault) {
     result.result = Device::kNan;
     result.verification = {.verdict = Verdict::failed,
                            .error = std::numeric_limits<double>::quiet_NaN(),
-                           .bound = error_factor(result.depth, reference.n) * reference.abs_sum,
+                           .bound = error_bound(stage.accumulation, reference, result.depth),
                            .note = fault.what()};
     result.probe = probe(results, stage.determinism);
     return result;
   }
+  if (of_permuted) results.push_back(*of_permuted);
   result.result = results.front();
-  result.verification = verify(results, reference, result.depth, plan.atomic_depth);
+  result.verification =
+      verify(results, reference, result.depth, plan.atomic_depth, stage.accumulation);
+  result.verification.expected = expected_error(stage.accumulation, reference, result.depth);
   result.probe = probe(results, stage.determinism);
-  if (!what.timed) return result;
+  result.probe.shapes = shapes;
+  result.probe.permuted = of_permuted.has_value();
+  if (answers.wrong > 0) {
+    result.verification.verdict = Verdict::failed;
+    result.verification.note = answers.first_wrong;
+  }
+  // How fast a stage is wrong is of no interest, and it may not even write a result.
+  if (!what.timed || result.verification.verdict == Verdict::failed) return result;
   progress(fmt::format("stage {}: timing", stage.name));
   if (const auto samples = device.time(stage, plan, what.sampling)) {
     result.time = summarize(*samples);
   }
   return result;
+}
+
+// What stages that are probed so return over the values in reversed order; in the order of
+// `planned`, nothing for the others. The device's input is gone in the end.
+std::vector<std::optional<float>> run_over_reversed(Device& device, const Input& input,
+                                                    std::span<const PlannedStage> planned,
+                                                    const Climb& what, const Progress& progress) {
+  std::vector<std::optional<float>> results(planned.size());
+  bool loaded = false;
+  for (std::size_t i = 0; i < planned.size(); ++i) {
+    const auto& [stage, plan, obstacle] = planned[i];
+    if (obstacle || !probes_everything(*stage, what)) continue;
+    progress(fmt::format("stage {}: run over the values in reversed order", stage->name));
+    if (!loaded) load_reversed(device, input, what.misalignment);
+    loaded = true;
+    try {
+      results[i] = device.run(*stage, plan);
+    } catch (const SimulatorFault&) {
+      results[i] = Device::kNan;  // the run over the values themselves will say what
+    }
+  }
+  return results;
 }
 
 void measure_ceilings(Device& device, const Sampling& sampling, Report& report) {
@@ -114,23 +175,36 @@ Report climb(Device& device, const Input& input, const Climb& what, const Progre
   report.input.misalignment = what.misalignment;
 
   report.cache = what.sampling.cache;
+  report.verify = what.verify;
   const std::vector<PlannedStage> planned = plan_stages(device, input.info.n, what);
 
-  // First, since the reference of values that have no room on the device would take long.
+  // First what has no room on the device is refused, before its reference takes long.
+  std::vector<KnownAnswers> answers(planned.size());
+  if (what.verify) {
+    answers = check_known_answers(device, planned, input.info.n, what, progress, interrupted);
+    if (answers.size() < planned.size()) {
+      report.incomplete = true;
+      return report;
+    }
+  }
+  const std::vector<std::optional<float>> of_permuted =
+      run_over_reversed(device, input, planned, what, progress);
   progress("loading the input");
   load(device, input, what.misalignment);
   progress("reference sum on the CPU");
   report.reference = compute_reference(input);
   report.state_before = device.state();
   if (what.timed) measure_ceilings(device, what.sampling, report);
-  for (const auto& [stage, plan, obstacle] : planned) {
-    auto result =
-        obstacle ? skipped(*stage, *obstacle)
-                 : run_stage(device, *stage, plan, what, report.reference, progress, interrupted);
+  for (std::size_t i = 0; i < planned.size(); ++i) {
+    const auto& [stage, plan, obstacle] = planned[i];
+    auto result = obstacle ? skipped(*stage, *obstacle)
+                           : run_stage(device, *stage, plan, what, report.reference, of_permuted[i],
+                                       answers[i], progress, interrupted);
     if (!result) {
       report.incomplete = true;
       break;
     }
+    result->known_answers = answers[i];
     report.stages.push_back(std::move(*result));
   }
   report.state_after = device.state();

@@ -13,11 +13,12 @@
 namespace reduce_ladder {
 
 struct Climb {
-  std::vector<int> stages;        // numbers, in the order to run
-  std::optional<unsigned> block;  // threads; each stage's own choice if absent
-  std::optional<unsigned> grid;   // blocks, of stages whose grid is free; likewise
-  unsigned misalignment = 0;      // values that the input begins past a 16-byte border, 0 to 3
-  unsigned repeats = 8;           // of the determinism probe, at least 1; all are judged
+  std::vector<int> stages;             // numbers, in the order to run
+  std::optional<unsigned> block;       // threads; each stage's own choice if absent
+  std::optional<unsigned> grid;        // blocks, of stages whose grid is free; likewise
+  unsigned misalignment = 0;           // values that the input begins past a 16-byte border, 0 to 3
+  unsigned repeats = 8;                // of the determinism probe, at least 1; all are judged
+  std::optional<Thoroughness> verify;  // by known answers, beside the data; absent: not
   Sampling sampling;
   bool timed = true;  // false: no ceilings and no times, as a profiler wants it
 };

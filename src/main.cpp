@@ -223,6 +223,7 @@ int run(int argc, const char* const* argv) {
                    .grid = options.grid,
                    .misalignment = options.misalignment,
                    .repeats = options.profile ? 1 : options.determinism,
+                   .verify = options.profile ? std::nullopt : std::optional(options.verify),
                    .sampling = options.sampling,
                    .timed = !options.profile};
   std::signal(SIGINT, note_interrupt);

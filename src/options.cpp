@@ -423,6 +423,15 @@ ParsedOptions parse_options(int argc, const char* const* argv, std::span<const S
       [](std::string_view text) { return parse_from_one(text, kMaxRepeats); }, "K",
       fmt::format("Runs of each stage whose bits are compared, 1 to\n{} (default {})", kMaxRepeats,
                   options.determinism));
+  add_value(
+      app, "--verify", options.verify,
+      [](std::string_view text) {
+        return parse_word<Thoroughness>(
+            text, {{"quick", Thoroughness::quick}, {"full", Thoroughness::full}});
+      },
+      "HOW",
+      "Runs over arrays whose sum is known: quick (default;\nsome 25 a stage) or full (thousands, "
+      "of all block\nsizes and of sizes around their borders)");
   add_value(app, "--json", options.json, parse_output, "FILE",
             "Write the results as JSON; with - to standard output,\nand the report then goes to "
             "standard error");

@@ -32,6 +32,7 @@ struct Options {
   std::uint64_t seed = 42;
   unsigned misalignment = 0;  // values that the input begins past a 16-byte border
   unsigned determinism = 8;   // repeats
+  Thoroughness verify = Thoroughness::quick;
   Sampling sampling;
   std::optional<Sweep> sweep;
   std::optional<std::string> json;  // path, or "-" for standard output; likewise

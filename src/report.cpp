@@ -25,8 +25,8 @@ constexpr std::size_t kNameWidth = 40;       // of the device's name
 constexpr std::size_t kStageNameWidth = 24;  // of a stage where room is short
 
 // Columns that a table does without where it would be too wide, the first of these first.
-constexpr std::array kExpendable = {"step",    "iqr %",   "% copy", "vs 1",        "rel error",
-                                    "% bound", "repeats", "class",  "grid x block"};
+constexpr std::array kExpendable = {"% chance",  "step",    "iqr %",   "% copy", "vs 1",
+                                    "rel error", "% bound", "repeats", "class",  "grid x block"};
 
 // --- Text: every line goes through here, so none is too long or ends in a space ---
 
@@ -389,6 +389,16 @@ void add_floor(Facts& facts, const Report& report) {
 
 // --- Stages ---
 
+// Nothing where no stage rounds by chance.
+std::vector<Column> chance_column(const Report& report) {
+  const auto expects = [](const StageResult& r) { return r.verification.expected.has_value(); };
+  if (std::ranges::none_of(report.stages, expects)) return {};
+  return {column("% chance", report, [](const StageResult& r) -> std::string {
+    const Verification& v = r.verification;
+    return v.expected && std::isfinite(v.error) ? share_of_bound(v.error, *v.expected) : "-";
+  })};
+}
+
 std::vector<Column> verification_columns(const Report& report) {
   return {column("rel error", report,
                  [&](const StageResult& r) {
@@ -515,13 +525,52 @@ std::string format_time_legend(const Report& report, const std::vector<Column>& 
   return legend;
 }
 
+// The stages whose bound is another one, to go on with after theirs.
+std::string rounded_once(const Report& report) {
+  std::vector<std::string> numbers;
+  for (const StageResult& result : report.stages) {
+    if (result.stage->accumulation != Accumulation::fp32) {
+      numbers.push_back(number_of(*result.stage));
+    }
+  }
+  if (numbers.empty()) return "";
+  return fmt::format("; of {} {}, little more than one rounding of the sum",
+                     numbers.size() == 1 ? "stage" : "stages", join(numbers, ", "));
+}
+
+// What came of the runs over data whose sum is known.
+std::string format_known_answers(const Report& report, std::size_t width) {
+  unsigned least = std::numeric_limits<unsigned>::max();
+  unsigned most = 0;
+  unsigned wrong = 0;
+  for (const StageResult& result : report.stages) {
+    if (!result.ran) continue;
+    least = std::min(least, result.known_answers.runs);
+    most = std::max(most, result.known_answers.runs);
+    wrong += result.known_answers.wrong;
+  }
+  if (!report.verify || most == 0) return "";
+  return wrap("known answers: ",
+              fmt::format("{}{} runs a stage over arrays whose sum is known, {} wrong",
+                          least < most ? fmt::format("{} to ", with_separators(least)) : "",
+                          with_separators(most), wrong == 0 ? "none" : with_separators(wrong)),
+              width);
+}
+
 std::string format_legend(const Report& report, const std::vector<Column>& columns,
                           std::size_t width) {
   std::string legend = format_time_legend(report, columns, width);
   if (has(columns, "% bound")) {
     legend +=
-        wrap("% bound: ", "the error as a share of gamma(h) A, the bound of the stage's own tree",
+        wrap("% bound: ",
+             fmt::format("the error as a share of gamma(h) A, the bound of the stage's own tree{}",
+                         rounded_once(report)),
              width);
+  }
+  if (has(columns, "% chance")) {
+    legend += wrap(
+        "% chance: ", "the error as a share of sqrt(h) u A, to be expected of rounding by chance",
+        width);
   }
   return legend;
 }
@@ -564,13 +613,28 @@ std::vector<Column> probe_columns(const Report& report) {
              [](const StageResult& r) -> std::string {
                return r.probe.repeats > 0 ? nine_digits(r.probe.min) : "-";
              }),
-      column("max", report,
+      column("+ ulps", report,
              [](const StageResult& r) -> std::string {
-               return r.probe.repeats > 0 ? nine_digits(r.probe.max) : "-";
+               return r.probe.repeats > 0 ? shortest(r.probe.span_ulps) : "-";
              }),
       column(
           "claim", report,
           [](const StageResult& r) { return std::string(to_word(r.probe.outcome)); }, Align::left)};
+}
+
+// Of stages that promise their bits whatever the launch, what the probe had among its repeats.
+std::string format_probed(const Report& report, std::size_t width) {
+  std::string lines;
+  for (const StageResult& result : report.stages) {
+    if (result.probe.shapes == 1 && !result.probe.permuted) continue;
+    lines +=
+        wrap("",
+             fmt::format("{} {}: by {} shapes of launch{}", number_of(*result.stage),
+                         shorten(result.stage->name, kStageNameWidth), result.probe.shapes,
+                         result.probe.permuted ? ", and over the values in reversed order" : ""),
+             width);
+  }
+  return lines;
 }
 
 // --- The verdict ---
@@ -632,6 +696,9 @@ std::vector<Column> stage_columns(const Report& report) {
   std::ranges::move(report.device.cuda ? time_columns(report) : tree_columns(report),
                     std::back_inserter(columns));
   std::ranges::move(verification_columns(report), std::back_inserter(columns));
+  std::vector<Column> chance = chance_column(report);
+  columns.insert(columns.end() - 1, std::make_move_iterator(chance.begin()),
+                 std::make_move_iterator(chance.end()));
   return columns;
 }
 
@@ -668,8 +735,8 @@ std::string format_report(const Report& report, const TextStyle& style) {
   std::string text = facts.lines() + '\n';
   if (!report.stages.empty()) {
     const std::vector<Column> columns = fit(stage_columns(report), width);
-    text += fmt::format("{}\n{}\n", format_table(columns, style),
-                        format_legend(report, columns, width));
+    text += fmt::format("{}\n{}{}\n", format_table(columns, style),
+                        format_legend(report, columns, width), format_known_answers(report, width));
     if (const std::string notes = format_notes(report, width); !notes.empty()) text += notes + '\n';
     if (const std::string line = format_against_reference(report, width); !line.empty()) {
       text += line + '\n';
@@ -678,6 +745,9 @@ std::string format_report(const Report& report, const TextStyle& style) {
         wrap("", "Shape of the first launch, and determinism over repeated runs by bit patterns:",
              width) +
         format_table(fit(probe_columns(report), width), style) + '\n';
+    if (const std::string lines = format_probed(report, width); !lines.empty()) {
+      text += lines + '\n';
+    }
   }
   return text + format_verdict(report, style);
 }

@@ -464,11 +464,18 @@ std::uint64_t Worker::taken() const {
 
 // Hands every lane of a complete meeting what it asked for, and lets the waiting ones run on.
 void Worker::conclude(Warp& warp, Meeting& meeting) {
+  std::uint64_t votes = 0;
+  if (meeting.operation == WarpOperation::ballot) {
+    for (unsigned rest = meeting.arrived; rest != 0; rest &= rest - 1) {
+      const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+      if (warp.left[lane] != 0) votes |= std::uint64_t{1} << lane;
+    }
+  }
   for (unsigned rest = meeting.arrived; rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
     const unsigned source = warp.source[lane];
     if ((meeting.arrived >> source & 1U) == 0) fault_source(warp, meeting, lane);
-    warp.taken[lane] = warp.left[source];
+    warp.taken[lane] = meeting.operation == WarpOperation::ballot ? votes : warp.left[source];
     if (warp.fiber[lane] != fibers_.running()) ready_.push(warp.fiber[lane], links_);
   }
   meeting.arrived = 0;

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <compare>
+#include <cstdint>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -14,6 +15,7 @@ namespace reduce_ladder {
 namespace {
 
 constexpr double kUnitRoundoff = 0x1p-24;
+constexpr double kDoubleRoundoff = 0x1p-53;
 constexpr double kSmallestNormal = 0x1p-126;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -63,16 +65,34 @@ bool overflow_explains(float result, const Reference& reference, Index depth) {
   return result > 0 ? overflow.above : overflow.below;
 }
 
-Verification judge(float result, const Reference& reference, Index depth, Index flushes) {
+// NaN is like NaN, and zeros are alike whatever their sign.
+bool alike(float a, float b) {
+  return a == b || (std::isnan(a) && std::isnan(b));
+}
+
+// There is only one right answer.
+Verification judge_exact(float result, const Reference& reference, double bound) {
+  const float right = reference.sum_as_float.value_or(static_cast<float>(reference.sum));
+  const bool both_infinite = std::isinf(result) && alike(result, right);
+  const double error = both_infinite ? 0 : std::fabs(result - reference.sum);
+  if (alike(result, right)) return {Verdict::passed, error, bound, ""};
+  return {Verdict::failed, error, bound,
+          fmt::format("the result is {:.9g} where the exact sum, rounded once, is {:.9g}", result,
+                      right)};
+}
+
+Verification judge(float result, const Reference& reference, Index depth, Index flushes,
+                   Accumulation accumulation) {
+  const double bound = error_bound(accumulation, reference, depth, flushes);
+  if (accumulation == Accumulation::exact) return judge_exact(result, reference, bound);
   if (!std::isfinite(reference.sum)) return judge_special(result, reference, depth);
 
-  // All zeros sum to zero exactly, however deep the tree. An addition that flushes can lose an
-  // operand and a result.
-  const double bound = reference.abs_sum == 0
-                           ? 0
-                           : error_factor(depth, reference.n) * reference.abs_sum +
-                                 2 * kSmallestNormal * static_cast<double>(flushes);
   const double error = std::isnan(result) ? kNan : std::fabs(result - reference.sum);
+  // Where the sum is beyond float32, an infinity is what rounding it gives.
+  if (accumulation == Accumulation::fp64 && std::isinf(result) &&
+      result == reference.sum_as_float) {
+    return {Verdict::passed, 0, bound, ""};
+  }
   if (!std::isfinite(result)) {
     if (overflow_explains(result, reference, depth)) {
       return {Verdict::skipped, error, bound, kOverflowNote};
@@ -89,6 +109,15 @@ Verification judge(float result, const Reference& reference, Index depth, Index 
   if (error <= bound) return {Verdict::passed, error, bound, ""};
   return {Verdict::failed, error, bound,
           fmt::format("off by {:.6g} where {:.6g} is allowed", error, bound)};
+}
+
+// How many float32 values further `high` is than `low`. -0 and +0 are one value here.
+std::uint32_t floats_between(float low, float high) {
+  const auto position = [](float x) {
+    const auto magnitude = static_cast<std::int64_t>(std::bit_cast<std::uint32_t>(std::fabs(x)));
+    return x < 0 ? -magnitude : magnitude;
+  };
+  return std::isnan(low) ? 0 : static_cast<std::uint32_t>(position(high) - position(low));
 }
 
 // A failure outweighs a skipped check and that a passed one; then the larger error, NaN the
@@ -114,11 +143,39 @@ double error_factor(Index depth, Index n) {
   return kInfinity;
 }
 
+double error_bound(Accumulation accumulation, const Reference& reference, Index depth,
+                   Index flushes) {
+  // All zeros sum to zero exactly, however deep the tree.
+  if (reference.abs_sum == 0) return 0;
+  const double of_result = kUnitRoundoff * std::fabs(reference.sum);
+  switch (accumulation) {
+    case Accumulation::fp64: {
+      const double hv = static_cast<double>(depth) * kDoubleRoundoff;
+      return of_result + (1 + kUnitRoundoff) * hv / (1 - hv) * reference.abs_sum;
+    }
+    case Accumulation::compensated:
+      return of_result + (1 + kUnitRoundoff) * gamma(depth) * gamma(2 * depth) * reference.abs_sum;
+    case Accumulation::exact:
+      return of_result;
+    case Accumulation::fp32:
+      break;
+  }
+  // An addition that flushes can lose an operand and a result.
+  return error_factor(depth, reference.n) * reference.abs_sum +
+         2 * kSmallestNormal * static_cast<double>(flushes);
+}
+
+std::optional<double> expected_error(Accumulation accumulation, const Reference& reference,
+                                     Index depth) {
+  if (accumulation != Accumulation::fp32) return std::nullopt;
+  return std::sqrt(static_cast<double>(depth)) * kUnitRoundoff * reference.abs_sum;
+}
+
 Verification verify(std::span<const float> results, const Reference& reference, Index depth,
-                    Index flushes) {
-  Verification worst = judge(results.front(), reference, depth, flushes);
+                    Index flushes, Accumulation accumulation) {
+  Verification worst = judge(results.front(), reference, depth, flushes, accumulation);
   for (std::size_t i = 1; i < results.size(); ++i) {
-    Verification next = judge(results[i], reference, depth, flushes);
+    Verification next = judge(results[i], reference, depth, flushes, accumulation);
     if (severity(next) <= severity(worst)) continue;
     worst = std::move(next);
     if (!worst.note.empty()) worst.note += fmt::format(" (repeat {} of {})", i + 1, results.size());
@@ -144,7 +201,8 @@ Probe probe(std::span<const float> results, Determinism claimed) {
               .repeats = static_cast<unsigned>(results.size()),
               .distinct = static_cast<unsigned>(patterns.size()),
               .min = numbers.front(),
-              .max = numbers.back()};
+              .max = numbers.back(),
+              .span_ulps = floats_between(numbers.front(), numbers.back())};
   if (probe.repeats < 2) {
     probe.outcome = Probe::Outcome::untested;
   } else if (claimed == Determinism::not_guaranteed) {

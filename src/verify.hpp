@@ -2,6 +2,7 @@
 // same?
 #pragma once
 
+#include <optional>
 #include <span>
 
 #include "reduce_ladder/results.hpp"
@@ -18,11 +19,29 @@ double gamma(Index depth);
 // section 3). Infinite where neither is below 1: a result of 0 would keep such a bound.
 double error_factor(Index depth, Index n);
 
-// Judges all `results` (one a repeat, at least one) against error_factor() * A; the worst one
-// decides. `flushes` of the additions may take a subnormal operand or result for zero, which adds 2
-// * 2^-126 each.
+// How far a result may be off, with s the sum, A that of the magnitudes and h the depth of the
+// tree:
+//   fp32         error_factor(h, n) A; `flushes` of the additions may take a subnormal operand or
+//                result for zero, which adds 2 * 2^-126 each
+//   fp64         u |s| + (1 + u) h v / (1 - h v) A, with v = 2^-53
+//   compensated  u |s| + (1 + u) gamma(h) gamma(2h) A (Ogita, Rump, Oishi 2005, "Accurate sum and
+//                dot product", proposition 4.5, with a tree in the place of a loop: it loses at
+//                most gamma(h) A in all, which is added up with a depth of 2h)
+//   exact        u |s|: one rounding
+// Infinite where that says nothing.
+double error_bound(Accumulation accumulation, const Reference& reference, Index depth,
+                   Index flushes = 0);
+
+// What is to be expected of rounding errors that fall either way by chance: sqrt(h) u A, as
+// information (Higham and Mary 2019, "A new approach to probabilistic rounding error analysis").
+// Nothing for a stage that does not round every addition to float32.
+std::optional<double> expected_error(Accumulation accumulation, const Reference& reference,
+                                     Index depth);
+
+// Judges all `results` (one a repeat, at least one) against error_bound(); the worst one decides.
+// Of a stage that is exact, the bits have to be those of the exact sum, rounded once.
 Verification verify(std::span<const float> results, const Reference& reference, Index depth,
-                    Index flushes = 0);
+                    Index flushes = 0, Accumulation accumulation = Accumulation::fp32);
 
 // Counts the bit patterns of `results` and weighs them against the claim. NaNs count by their bits;
 // min and max leave them out (NaN where nothing else is there).

@@ -45,6 +45,24 @@ constexpr std::string_view to_word(Probe::Outcome outcome) {
   return "untested";
 }
 
+constexpr std::string_view to_word(Accumulation accumulation) {
+  switch (accumulation) {
+    case Accumulation::fp32:
+      return "fp32";
+    case Accumulation::fp64:
+      return "fp64";
+    case Accumulation::compensated:
+      return "compensated";
+    case Accumulation::exact:
+      break;
+  }
+  return "exact";
+}
+
+constexpr std::string_view to_word(Thoroughness thoroughness) {
+  return thoroughness == Thoroughness::quick ? "quick" : "full";
+}
+
 constexpr std::string_view to_word(CacheMode cache) {
   return cache == CacheMode::cold ? "cold" : "warm";
 }

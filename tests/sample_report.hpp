@@ -50,11 +50,13 @@ inline StageResult sample_result(const Stage& stage, float min, Probe::Outcome o
           .depth = 24,
           .result = 8388245.0F,
           .verification = {Verdict::passed, 0.125, 12.5, ""},
+          .known_answers = {.runs = 25, .wrong = 0, .first_wrong = ""},
           .probe = {.claimed = stage.determinism,
                     .repeats = 8,
                     .distinct = min == 8388245.0F ? 1U : 2U,
                     .min = min,
                     .max = 8388245.0F,
+                    .span_ulps = min == 8388245.0F ? 0U : 1U,
                     .outcome = outcome},
           .time = std::nullopt};
 }

@@ -72,7 +72,7 @@ TEST(Command, ChoosesOtherStagesThanAskedFor) {
                                                {"8,1,3", {1, 3, 8}},
                                                {"warp-shuffle", {8}},
                                                {"2-3,shuffle-atomic,3", {2, 3, 9}},
-                                               {"13-17,0", {0, 13, 17}}}) {
+                                               {"12-13,0", {0, 12, 13}}}) {
     const Outcome outcome =
         ladder({"--device", "sim", "--n", "100", "--stages", stages, "--json", "-", "--quiet"});
     ASSERT_EQ(outcome.status, 0) << outcome.err;
@@ -93,8 +93,22 @@ TEST(Command, HidesAStageThatTheSimulatorCannotRunOrFailsForIt) {
                       "is the simulator\n"),
             HasSubstr("\nref cub: needs a GPU of compute capability 5.0 or later; this is "
                       "the simulator\n"),
-            HasSubstr("\nPASSED: 5 of 7 stages within their bounds, 2 skipped,")));
+            HasSubstr("\nPASSED: 8 of 10 stages within their bounds, 2 skipped,")));
   EXPECT_THAT(outcome.out, Not(HasSubstr("warp-shuffle"))) << "which is classic";
+}
+
+TEST(Command, AFullVerificationFindsAStageWrongOrAsksNoMoreThanAQuickOne) {
+  const Outcome outcome = ladder({"--device", "sim", "--n", "100003", "--verify", "full", "--json",
+                                  "-", "--determinism", "2", "--quiet"});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  const json report = json::parse(outcome.out);
+  EXPECT_EQ(report["verify"], "full");
+  for (const json& stage : report["stages"]) {
+    EXPECT_EQ(stage["known_answers"]["wrong"], 0) << stage["note"];
+    if (stage["verify"] != "skipped") {
+      EXPECT_GE(stage["known_answers"]["runs"], 1900);
+    }
+  }
 }
 
 TEST(Command, ListsOtherThanTheTable) {
@@ -121,7 +135,9 @@ TEST(Command, IgnoresSizeBlockSeedOrRepeats) {
   std::map<std::string, int> grids;
   for (const json& stage : report["stages"]) {
     if (stage["result"].is_null()) continue;
-    EXPECT_EQ(stage["determinism"]["repeats"], 3);
+    // Ten more where any launch and any order are promised the same bits.
+    EXPECT_EQ(stage["determinism"]["repeats"],
+              stage["determinism"]["class"] == "gpu_to_gpu" ? 13 : 3);
     EXPECT_EQ(stage["block"], 64);
     grids[stage["name"]] = stage["grid"];
   }
@@ -217,7 +233,13 @@ TEST(Command, BreaksTheJsonSchema) {
     EXPECT_TRUE(stage["result"].is_number() && stage["error"].is_number());
     EXPECT_LE(stage["error"].get<double>(), stage["bound"].get<double>());
     EXPECT_EQ(stage["verify"], "passed");
-    EXPECT_EQ(stage["determinism"]["repeats"], 8);
+    // What promises its bits to any launch is probed over more.
+    const bool any_launch = row.determinism == Determinism::gpu_to_gpu;
+    EXPECT_EQ(stage["determinism"]["repeats"], any_launch ? 18 : 8);
+    EXPECT_EQ(stage["determinism"]["shapes"], any_launch ? 10 : 1);
+    EXPECT_EQ(stage["determinism"]["permuted"], any_launch);
+    EXPECT_GE(stage["known_answers"]["runs"], 25);
+    EXPECT_EQ(stage["known_answers"]["wrong"], 0);
     EXPECT_TRUE(stage["determinism"]["class"].is_string());
     EXPECT_GE(stage["determinism"]["distinct"], 1);
     EXPECT_TRUE(stage["determinism"]["verdict"].is_string());

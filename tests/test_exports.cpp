@@ -53,18 +53,23 @@ TEST(Csv, OfAGpu) {
       to_csv(timed_report()),
       "date,device,incomplete,driver,runtime,n,bytes,grid,block,cache,stage,name,median_s,min_s,"
       "iqr_s,samples,discarded,stable,bytes_per_s,share_of_copy,share_of_read,floor_s,"
-      "result,reference,error,bound,depth,verify,note,determinism,repeats,distinct,claim,"
-      "launches\n"
+      "result,reference,reference_as_float,error,bound,expected_error,accumulation,known_answers,"
+      "known_answers_wrong,"
+      "depth,verify,note,determinism,repeats,distinct,span_ulps,claim,launches\n"
       "2025-01-31T12:00:00Z,NVIDIA H200,false,580.95.05,13.0,16777216,67108864,4224,256,cold,1,"
       "modulo,0.0002048,0.0002,2.048e-06,60,0,true,327680000000,0.078125,"
-      "0.08000000000000002,2.5e-06,8388245,8388245.125,0.125,12.5,24,passed,,run_to_run,8,"
-      "1,held,3\n"
+      "0.08000000000000002,2.5e-06,8388245,8388245.125,,0.125,12.5,,fp32,25,0,24,passed,,run_to_"
+      "run,"
+      "8,"
+      "1,0,held,3\n"
       "2025-01-31T12:00:00Z,NVIDIA H200,false,580.95.05,13.0,16777216,67108864,4224,256,cold,8,"
       "warp-shuffle,3.2e-05,3.1e-05,1.6e-07,50,0,true,2097152000000,0.5,0.512,2.5e-06,"
-      "8388245,8388245.125,0.125,12.5,24,passed,,run_to_run,8,1,held,3\n"
+      "8388245,8388245.125,,0.125,12.5,,fp32,25,0,24,passed,,run_to_run,8,1,0,held,3\n"
       "2025-01-31T12:00:00Z,NVIDIA H200,false,580.95.05,13.0,16777216,67108864,4224,256,cold,9,"
       "shuffle-atomic,2.048e-05,2e-05,2.048e-07,55,0,true,3276800000000,0.78125,0.8,"
-      "2.5e-06,8388245,8388245.125,0.125,12.5,24,passed,,not_guaranteed,8,2,unclaimed,3\n");
+      "2.5e-06,8388245,8388245.125,,0.125,12.5,,fp32,25,0,24,passed,,not_guaranteed,8,2,1,"
+      "unclaimed,"
+      "3\n");
 }
 
 TEST(Csv, OfTheSimulatorLeavesWhatItCannotMeasureEmpty) {
@@ -72,14 +77,16 @@ TEST(Csv, OfTheSimulatorLeavesWhatItCannotMeasureEmpty) {
       to_csv(simulated_report()),
       "date,device,incomplete,driver,runtime,n,bytes,grid,block,cache,stage,name,median_s,min_s,"
       "iqr_s,samples,discarded,stable,bytes_per_s,share_of_copy,share_of_read,floor_s,"
-      "result,reference,error,bound,depth,verify,note,determinism,repeats,distinct,claim,"
-      "launches\n"
+      "result,reference,reference_as_float,error,bound,expected_error,accumulation,known_answers,"
+      "known_answers_wrong,"
+      "depth,verify,note,determinism,repeats,distinct,span_ulps,claim,launches\n"
       "2025-01-31T12:00:00Z,SIMT simulator,false,,,16777216,67108864,4224,256,,1,modulo,,,,,,,,,"
-      ",,8388245,8388245.125,0.125,12.5,24,passed,,run_to_run,8,1,held,3\n"
+      ",,8388245,8388245.125,,0.125,12.5,,fp32,25,0,24,passed,,run_to_run,8,1,0,held,3\n"
       "2025-01-31T12:00:00Z,SIMT simulator,false,,,16777216,67108864,4224,256,,8,warp-shuffle,,,"
-      ",,,,,,,,8388245,8388245.125,0.125,12.5,24,passed,,run_to_run,8,1,held,3\n"
+      ",,,,,,,,8388245,8388245.125,,0.125,12.5,,fp32,25,0,24,passed,,run_to_run,8,1,0,held,3\n"
       "2025-01-31T12:00:00Z,SIMT simulator,false,,,16777216,67108864,4224,256,,9,shuffle-atomic,"
-      ",,,,,,,,,,8388245,8388245.125,0.125,12.5,24,passed,,not_guaranteed,8,2,unclaimed,3\n");
+      ",,,,,,,,,,8388245,8388245.125,,0.125,12.5,,fp32,25,0,24,passed,,not_guaranteed,8,2,1,"
+      "unclaimed,3\n");
 }
 
 TEST(Csv, FieldsAreQuotedOnlyWhereTheyMustBe) {
@@ -135,7 +142,7 @@ TEST(Csv, AStageThatCannotRunLeavesItsNumbersEmpty) {
   EXPECT_EQ(
       lines_of(to_csv(report)).back(),
       "2025-01-31T12:00:00Z,SIMT simulator,false,,,16777216,67108864,,,,13,bulk-copy,,,,,,,,,,"
-      ",,8388245.125,,,,skipped,needs another GPU,run_to_run,0,0,untested,");
+      ",,8388245.125,,,,,fp32,0,0,,skipped,needs another GPU,run_to_run,0,0,,untested,");
 }
 
 TEST(Csv, TheReferenceHasNoNumberAndItsLaunchesAreNotKnown) {

@@ -27,8 +27,8 @@ TEST(JsonReport, TopLevelFollowsTheSchema) {
   const Json json = json_of(timed_report());
   EXPECT_EQ(keys_of(json),
             (std::vector<std::string>{"schema", "tool", "date", "device", "state", "clocks_moved",
-                                      "block", "grid", "cache", "input", "reference", "ceilings",
-                                      "floor_s", "stages", "incomplete", "verdict"}));
+                                      "block", "grid", "cache", "verify", "input", "reference",
+                                      "ceilings", "floor_s", "stages", "incomplete", "verdict"}));
   EXPECT_EQ(json["schema"], "reduce-ladder/1");
   EXPECT_EQ(json["tool"], Json({{"name", "reduce-ladder"}, {"version", REDUCE_LADDER_VERSION}}));
   EXPECT_EQ(json["date"], "2025-01-31T12:00:00Z");
@@ -190,9 +190,11 @@ TEST(JsonReport, AStageFollowsTheSchema) {
   ASSERT_EQ(json["stages"].size(), 3U);
   EXPECT_EQ(json["stages"][2].dump(), Json::parse(R"json({
     "number": 9, "name": "shuffle-atomic", "removes": "the second launch", "result": 8388245.0,
-    "error": 0.125, "bound": 12.5, "depth": 24, "verify": "passed", "note": null,
+    "error": 0.125, "bound": 12.5, "expected_error": null, "accumulation": "fp32", "depth": 24,
+    "verify": "passed", "note": null, "known_answers": {"runs": 25, "wrong": 0},
     "determinism": {"class": "not_guaranteed", "repeats": 8, "distinct": 2, "min": 8388244.5,
-                    "max": 8388245.0, "verdict": "unclaimed"},
+                    "max": 8388245.0, "span_ulps": 1, "shapes": 1, "permuted": false,
+                    "verdict": "unclaimed"},
     "time_s": {"median": 20.48e-6, "min": 20e-6, "iqr": 0.2048e-6, "samples": 55,
                "discarded": 0, "stable": true},
     "gbps": 3276.8, "launches": 3, "grid": 4224, "block": 256})json")
@@ -205,9 +207,10 @@ TEST(JsonReport, AStageThatCannotRunHasNoNumbers) {
   const Json json = json_of(report);
   EXPECT_EQ(json["stages"][0].dump(), Json::parse(R"json({
     "number": 13, "name": "bulk-copy", "removes": "loads through registers", "result": null,
-    "error": null, "bound": null, "depth": null, "verify": "skipped", "note": "needs another GPU",
+    "error": null, "bound": null, "expected_error": null, "accumulation": "fp32", "depth": null,
+    "verify": "skipped", "note": "needs another GPU", "known_answers": {"runs": 0, "wrong": 0},
     "determinism": {"class": "run_to_run", "repeats": 0, "distinct": 0, "min": null, "max": null,
-                    "verdict": "untested"},
+                    "span_ulps": null, "shapes": null, "permuted": null, "verdict": "untested"},
     "time_s": null, "gbps": null, "launches": null, "grid": null, "block": null})json")
                                           .dump());
   EXPECT_EQ(json["verdict"], "passed");

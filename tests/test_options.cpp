@@ -283,6 +283,13 @@ TEST(Options, RepeatsAreFromOneToTenThousand) {
   }
 }
 
+TEST(Options, VerifiesQuicklyWhenAskedForAllOrTheOtherWayRound) {
+  EXPECT_EQ(options({}).verify, Thoroughness::quick);
+  EXPECT_EQ(options({"--verify", "quick"}).verify, Thoroughness::quick);
+  EXPECT_EQ(options({"--verify=full"}).verify, Thoroughness::full);
+  expect_refused("--verify", "slow", "must be one of quick, full");
+}
+
 TEST(Options, PathsAreTakenAsTheyAre) {
   EXPECT_EQ(options({"--input", "a b=c.npy"}).input, "a b=c.npy");
   EXPECT_EQ(options({"--input=a=b.npy"}).input, "a=b.npy");
@@ -355,10 +362,10 @@ TEST(Options, HelpNamesEveryStageStatusAndOption) {
     const std::string help = parse({option}).text.value();
     for (const Stage& stage : fake_stages()) expect_contains(help, std::string(stage.name));
     for (const char* part :
-         {"--stages", "--list",     "--n ",      "--block",       "--grid",        "--device",
-          "--input",  "--data",     "--seed",    "--determinism", "--json",        "--require-gpu",
-          "--quiet",  "--misalign", "--version", "Examples:",     "numbers (1-5)", "Exit status:",
-          "  0  ",    "  1  ",      "  2  ",     "  3  ",         "  4  "}) {
+         {"--verify",      "--stages", "--list",     "--n ",      "--block",       "--grid",
+          "--device",      "--input",  "--data",     "--seed",    "--determinism", "--json",
+          "--require-gpu", "--quiet",  "--misalign", "--version", "Examples:",     "numbers (1-5)",
+          "Exit status:",  "  0  ",    "  1  ",      "  2  ",     "  3  ",         "  4  "}) {
       expect_contains(help, part);
     }
     EXPECT_EQ(help.find('{'), std::string::npos) << "an unfilled placeholder";

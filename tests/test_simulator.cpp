@@ -980,7 +980,7 @@ TEST(Simulator, Failure12_ScratchUsedAgainWithoutABarrierIsRight) {
 }
 
 // The largest value, to show that the rungs are not written for sums alone.
-struct Largest {
+struct Largest : FoldsIntoValues<int> {
   static int identity() { return std::numeric_limits<int>::min(); }
   static int combine(int a, int b) { return std::max(a, b); }
 };

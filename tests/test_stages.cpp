@@ -137,7 +137,8 @@ TEST_P(EveryStage, DropsOrAddsNothingAtAnySizeBlockAndData) {
       const Values random = uniform(n);
       const float result = sum(device, random, block);
       const Verification verification =
-          verify(std::span(&result, 1), compute_reference(random), plan.depth());
+          verify(std::span(&result, 1), compute_reference(random), plan.depth(), plan.atomic_depth,
+                 on(device).accumulation);
       EXPECT_EQ(verification.verdict, Verdict::passed)
           << verification.note << ": error " << verification.error << ", bound "
           << verification.bound;
@@ -276,9 +277,10 @@ TEST_P(EveryStage, Failure16_RightResultIsCalledWrongByAFloat32Reference) {
   const float result = sum(device, ones, 256);
   const Index depth = plan(device, ones.size(), 256).depth();
   const Reference right = compute_reference(ones);
+  const Accumulation accumulation = on(device).accumulation;
   const Reference wrong{.sum = sequential, .abs_sum = right.abs_sum, .method = "float32 loop"};
-  EXPECT_EQ(verify(std::span(&result, 1), wrong, depth).verdict, Verdict::failed);
-  EXPECT_EQ(verify(std::span(&result, 1), right, depth).verdict, Verdict::passed);
+  EXPECT_EQ(verify(std::span(&result, 1), wrong, depth, 0, accumulation).verdict, Verdict::failed);
+  EXPECT_EQ(verify(std::span(&result, 1), right, depth, 0, accumulation).verdict, Verdict::passed);
 }
 
 TEST_P(EveryStage, Failure18_ResultGrowsFromRunToRun) {
@@ -364,7 +366,8 @@ TEST_P(EveryStage, StatesADepthThatItsErrorExceeds) {
     for (const unsigned block : kBlocks) {
       const Plan plan = EveryStage::plan(device, input.info.n, block);
       const float result = device.run(on(device), plan);
-      const Verification verification = verify(std::span(&result, 1), reference, plan.depth());
+      const Verification verification = verify(std::span(&result, 1), reference, plan.depth(),
+                                               plan.atomic_depth, on(device).accumulation);
       EXPECT_EQ(verification.verdict, Verdict::passed)
           << name << " at block " << block << ": error " << verification.error << ", bound "
           << verification.bound;

@@ -219,6 +219,77 @@ Probe probe_all(const std::vector<float>& results, Determinism claimed = Determi
   return probe(results, claimed);
 }
 
+constexpr double kRoundoff = 0x1p-24;
+
+Verdict judged(Accumulation accumulation, float result, const Reference& reference,
+               Index depth = 30) {
+  return verify(std::span(&result, 1), reference, depth, 0, accumulation).verdict;
+}
+
+TEST(Verify, ABoundOfMoreThanFloat32IsThatOfFloat32) {
+  // A sum of 1 with magnitudes of 2^20.
+  const Reference reference{.sum = 1, .abs_sum = 0x1p20, .method = "", .n = 1000};
+  constexpr Index kThirty = 30;
+  const double a = reference.abs_sum;
+  EXPECT_DOUBLE_EQ(error_bound(Accumulation::fp32, reference, kThirty), gamma(kThirty) * a);
+  EXPECT_DOUBLE_EQ(error_bound(Accumulation::fp64, reference, kThirty),
+                   kRoundoff + (1 + kRoundoff) * (30 * 0x1p-53 / (1 - 30 * 0x1p-53)) * a);
+  EXPECT_DOUBLE_EQ(error_bound(Accumulation::compensated, reference, kThirty),
+                   kRoundoff + (1 + kRoundoff) * gamma(30) * gamma(60) * a);
+  EXPECT_DOUBLE_EQ(error_bound(Accumulation::exact, reference, kThirty), kRoundoff);
+  const float off = 1 + 0x1p-10F;
+  EXPECT_EQ(judged(Accumulation::fp32, off, reference), Verdict::passed);
+  EXPECT_EQ(judged(Accumulation::compensated, off, reference), Verdict::failed);
+  EXPECT_EQ(judged(Accumulation::fp64, off, reference), Verdict::failed);
+  EXPECT_EQ(judged(Accumulation::exact, off, reference), Verdict::failed);
+}
+
+TEST(Verify, AnExactStageMayBeOffByOneBit) {
+  const Reference reference{
+      .sum = 1 - 0x1p-26, .abs_sum = 1 - 0x1p-26, .method = "", .n = 2, .sum_as_float = 1.0F};
+  EXPECT_EQ(judged(Accumulation::exact, 1.0F, reference), Verdict::passed);
+  EXPECT_EQ(judged(Accumulation::exact, std::nextafter(1.0F, 2.0F), reference), Verdict::failed);
+  EXPECT_EQ(judged(Accumulation::exact, std::nextafter(1.0F, 0.0F), reference), Verdict::failed);
+  EXPECT_EQ(judged(Accumulation::fp64, std::nextafter(1.0F, 0.0F), reference), Verdict::passed);
+}
+
+TEST(Verify, AnExactStageIsExcusedByAnOverflowOnTheWay) {
+  constexpr float kMax = std::numeric_limits<float>::max();
+  Reference reference{.sum = 1, .abs_sum = 4.0 * kMax, .method = "", .n = 5, .sum_as_float = 1.0F};
+  EXPECT_EQ(judged(Accumulation::exact, kInf, reference), Verdict::failed);
+  EXPECT_EQ(judged(Accumulation::exact, kNan, reference), Verdict::failed);
+  EXPECT_EQ(judged(Accumulation::fp32, kInf, reference), Verdict::skipped);
+  // A sum beyond float32 has one right answer.
+  reference.sum = 2.0 * kMax;
+  reference.sum_as_float = kInf;
+  EXPECT_EQ(judged(Accumulation::exact, kInf, reference), Verdict::passed);
+  EXPECT_EQ(judged(Accumulation::fp64, kInf, reference), Verdict::passed);
+  EXPECT_EQ(judged(Accumulation::exact, kMax, reference), Verdict::failed);
+  reference.sum = kNan;
+  reference.sum_as_float = kNan;
+  EXPECT_EQ(judged(Accumulation::exact, kNan, reference), Verdict::passed);
+  EXPECT_EQ(judged(Accumulation::exact, kInf, reference), Verdict::failed);
+}
+
+TEST(Verify, AnExpectationIsMadeForWhatDoesNotRoundByChance) {
+  const Reference reference{.sum = 3, .abs_sum = 5, .method = "", .n = 100};
+  EXPECT_DOUBLE_EQ(expected_error(Accumulation::fp32, reference, 16).value(), 4 * kRoundoff * 5);
+  for (const Accumulation other :
+       {Accumulation::fp64, Accumulation::compensated, Accumulation::exact}) {
+    EXPECT_FALSE(expected_error(other, reference, 16));
+  }
+}
+
+TEST(Probe, TheSpanIsNotThatOfTheFloatsBetween) {
+  const float next = std::nextafter(1.0F, 2.0F);
+  EXPECT_EQ(probe(std::vector{1.0F, 1.0F}, Determinism::run_to_run).span_ulps, 0U);
+  EXPECT_EQ(probe(std::vector{next, 1.0F}, Determinism::run_to_run).span_ulps, 1U);
+  EXPECT_EQ(probe(std::vector{-0x1p-149F, 0x1p-149F}, Determinism::run_to_run).span_ulps, 2U);
+  EXPECT_EQ(probe(std::vector{-0.0F, 0.0F}, Determinism::run_to_run).span_ulps, 0U);
+  EXPECT_EQ(probe(std::vector{1.0F, 2.0F}, Determinism::run_to_run).span_ulps, 1U << 23U);
+  EXPECT_EQ(probe(std::vector{float{kNan}, float{kNan}}, Determinism::run_to_run).span_ulps, 0U);
+}
+
 TEST(Probe, CountsPatternsAndTheirRange) {
   const Probe probe = probe_all({2, 1, 2, 3, 1});
   EXPECT_EQ(probe.repeats, 5U);

@@ -49,7 +49,8 @@ struct Verification {
   Verdict verdict = Verdict::skipped;
   double error = 0;  // of the worst repeat
   double bound = 0;
-  std::string note;  // why it failed or was skipped, else empty
+  std::string note;                               // why it failed or was skipped, else empty
+  std::optional<double> expected = std::nullopt;  // of rounding by chance; see expected_error()
 };
 
 // What the repeats showed. A probe can refute a claim, never prove it.
@@ -65,7 +66,22 @@ struct Probe {
   unsigned distinct = 0;  // bit patterns
   float min = 0;
   float max = 0;
+  std::uint32_t span_ulps = 0;  // float32 values from min to max; 0 where all are the same
+  // Of a stage that promises its bits whatever the shape of the launch and the order of the values:
+  // shapes of launches that ran, and whether a permutation of the input did.
+  unsigned shapes = 1;
+  bool permuted = false;
   Outcome outcome = Outcome::untested;
+};
+
+// How many runs over data whose sum is known beforehand a stage has to pass.
+enum class Thoroughness { quick, full };
+
+// What came of them.
+struct KnownAnswers {
+  unsigned runs = 0;
+  unsigned wrong = 0;
+  std::string first_wrong;  // what ran, what came, and what is right
 };
 
 struct StageResult {
@@ -77,6 +93,7 @@ struct StageResult {
   Index depth = 0;        // h of the bound
   float result = 0;       // of the first repeat
   Verification verification;
+  KnownAnswers known_answers = {};  // one that is wrong fails the verification, too
   Probe probe;
   std::optional<Summary> time;  // absent where nothing can be timed
 };
@@ -100,6 +117,7 @@ struct Report {
   InputInfo input;
   Reference reference;
   CacheMode cache = CacheMode::cold;
+  std::optional<Thoroughness> verify;  // absent where no known answers were asked for
   std::optional<CopyCeiling> copy;
   std::optional<ReadCeiling> read;
   std::optional<Summary> floor;  // an empty launch

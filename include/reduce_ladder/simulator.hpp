@@ -105,12 +105,13 @@ inline void grid_barrier(Place where) {
 // Waits until all lanes of `mask` that still run meet, each with `bits` for the others to take.
 // Throws SimulatorFault where lanes disagree about what they do, or ask for a lane that is not
 // there.
-enum class WarpOperation { barrier, shuffle };
+enum class WarpOperation { barrier, shuffle, ballot };
 void meet(WarpOperation operation, unsigned mask, std::uint64_t bits, unsigned source, Place where);
-// The bits of the lane `source` that the running lane asked for when it last met others.
+// What the running lane asked for when it last met others: the bits of the lane `source`, or, of a
+// ballot, a bit for each lane that met there with bits that are not zero.
 std::uint64_t taken();
 
-// __syncwarp and the shuffles: a meeting of lanes that orders their accesses to memory.
+// __syncwarp, shuffles and ballots: a meeting of lanes that orders their accesses to memory.
 inline std::uint64_t warp_exchange(WarpOperation operation, unsigned mask, std::uint64_t bits,
                                    unsigned source, Place where) {
   settle();
@@ -229,17 +230,22 @@ T load(GlobalArray<T> word, std::memory_order order) {
 
 [[noreturn]] void fault_shuffle_width(unsigned width);
 
+// The value of the lane `source`.
 template <typename T>
-T shuffle_down(unsigned mask, T value, unsigned delta, unsigned width, Place where) {
+T shuffle(unsigned mask, T value, unsigned source, Place where) {
   static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= sizeof(std::uint64_t));
-  if (!std::has_single_bit(width) || width > kWarpSize) fault_shuffle_width(width);
-  const unsigned lane = threadIdx.x % kWarpSize;
-  const unsigned source = lane % width + delta < width ? lane + delta : lane;
   std::uint64_t bits = 0;
   std::memcpy(&bits, &value, sizeof(T));
   bits = warp_exchange(WarpOperation::shuffle, mask, bits, source, where);
   std::memcpy(&value, &bits, sizeof(T));
   return value;
+}
+
+template <typename T>
+T shuffle_down(unsigned mask, T value, unsigned delta, unsigned width, Place where) {
+  if (!std::has_single_bit(width) || width > kWarpSize) fault_shuffle_width(width);
+  const unsigned lane = threadIdx.x % kWarpSize;
+  return shuffle(mask, value, lane % width + delta < width ? lane + delta : lane, where);
 }
 
 // Runs launches one after the other. Not for use from several host threads at once.

@@ -32,6 +32,14 @@ enum class Determinism {
   gpu_to_gpu,      // same bits whatever the launch shape or the device
 };
 
+// What a stage adds in, which decides how far off its result may be.
+enum class Accumulation {
+  fp32,         // float32
+  fp64,         // double, rounded to float32 once
+  compensated,  // float32, with the error of every addition beside it (TwoSum)
+  exact,        // nothing is rounded but the result
+};
+
 // How much of the machine one launch can occupy; all that launch geometry needs to know of a
 // device.
 struct Machine {
@@ -58,7 +66,7 @@ struct Pass {
   unsigned grid = 1;           // blocks
   unsigned block = 0;          // threads a block
   unsigned shared_values = 0;  // values of dynamic shared memory a block
-  Index depth = 0;             // additions on the longest path from an input to its partial
+  Index depth = 0;             // additions that round, on the longest path from input to partial
 };
 
 // All launches of one run, in order. The first pass reads the input and the last one leaves one
@@ -109,6 +117,7 @@ struct Stage {
   void (*launch)(const Plan& plan, const Problem<float>& problem) = nullptr;
   // 10 x major + minor of the lowest compute capability that runs it; 0: the simulator does, too.
   int compute_capability = 0;
+  Accumulation accumulation = Accumulation::fp32;
 };
 
 // The nine rungs that everybody knows; the rest of the table is the modern part.
