@@ -287,7 +287,7 @@ TEST(Command, RunsWhatItCannotUnderstand) {
   expect_refusal(ladder({"--n", "-1"}), 2, {"--n", "-1"});
   expect_refusal(ladder({"--n", "1.5M"}), 2, {"--n", "1.5M"});
   expect_refusal(ladder({"--n", "2^99"}), 2, {"--n", "2^99"});
-  expect_refusal(ladder({"--stages", "14"}), 2, {"--stages", "14"});
+  expect_refusal(ladder({"--stages", "18"}), 2, {"--stages", "18"});
   expect_refusal(ladder({"--stages", "5-2"}), 2, {"--stages", "5-2"});
   expect_refusal(ladder({"--stages", "bogus"}), 2, {"--stages", "bogus"});
   expect_refusal(ladder({"--grid", "0"}), 2, {"--grid", "1000000"});
