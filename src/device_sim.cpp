@@ -37,12 +37,7 @@ class SimulatedDevice final : public Device {
       copy_.reset();
       return;
     }
-    load(
-        values.size(),
-        [values](Index begin, std::span<float> out) {
-          std::ranges::copy(values.subspan(begin, out.size()), out.begin());
-        },
-        misalignment);
+    load(values.size(), fill_from(values), misalignment);
   }
   // The simulated memory is the host's.
   void load(Index n, const Fill& fill, unsigned misalignment) override {

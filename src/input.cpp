@@ -289,16 +289,12 @@ void load(Device& device, const Input& input, unsigned misalignment) {
 
 void load_reversed(Device& device, const Input& input, unsigned misalignment) {
   const Index n = input.info.n;
-  const auto fill = [&](Index begin, std::span<float> out) {
-    const Index first = n - begin - out.size();
-    if (input.fill) {
-      input.fill(first, out);
-    } else {
-      std::ranges::copy(input.values().subspan(first, out.size()), out.begin());
-    }
+  const Fill forward = input.fill ? input.fill : fill_from(input.values());
+  const auto backward = [&](Index begin, std::span<float> out) {
+    forward(n - begin - out.size(), out);
     std::ranges::reverse(out);
   };
-  device.load(n, fill, misalignment);
+  device.load(n, backward, misalignment);
 }
 
 Input read_input(const fs::path& path) {

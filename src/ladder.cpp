@@ -67,6 +67,7 @@ std::optional<StageResult> run_stage(Device& device, const Stage& stage, const P
     result.block = first.block;
   }
   result.depth = plan.depth();
+  result.known_answers = answers;
   // A stage that writes nothing must not look like one that found the NaN in the data.
   const float poison = std::isnan(reference.sum) ? 0 : Device::kNan;
   std::vector<float> results;
@@ -95,8 +96,7 @@ std::optional<StageResult> run_stage(Device& device, const Stage& stage, const P
   }
   if (of_permuted) results.push_back(*of_permuted);
   result.result = results.front();
-  result.verification =
-      verify(results, reference, result.depth, plan.atomic_depth, stage.accumulation);
+  result.verification = verify(results, reference, stage, plan);
   result.verification.expected = expected_error(stage.accumulation, reference, result.depth);
   result.probe = probe(results, stage.determinism);
   result.probe.shapes = shapes;
@@ -204,7 +204,6 @@ Report climb(Device& device, const Input& input, const Climb& what, const Progre
       report.incomplete = true;
       break;
     }
-    result->known_answers = answers[i];
     report.stages.push_back(std::move(*result));
   }
   report.state_after = device.state();

@@ -101,15 +101,17 @@ DeviceRequest parse_device(std::string_view text) {
   throw UsageError("must be auto, cuda, cuda:K with the number K of a device, or sim");
 }
 
-std::vector<std::string> names_of_data_kinds() {
+template <typename Named>
+std::vector<std::string> names_of(std::span<const Named> all) {
   std::vector<std::string> names;
-  for (const DataKind& kind : data_kinds()) names.emplace_back(kind.name);
+  names.reserve(all.size());
+  for (const Named& one : all) names.emplace_back(one.name);
   return names;
 }
 
 const DataKind* parse_data(std::string_view text) {
   if (const DataKind* const kind = find_data_kind(text)) return kind;
-  throw UsageError(fmt::format("must be one of {}", join_names(names_of_data_kinds())));
+  throw UsageError(fmt::format("must be one of {}", join_names(names_of(data_kinds()))));
 }
 
 std::uint64_t parse_seed(std::string_view text) {
@@ -118,16 +120,10 @@ std::uint64_t parse_seed(std::string_view text) {
                                std::numeric_limits<std::uint64_t>::max()));
 }
 
-unsigned parse_from_one(std::string_view text, unsigned most) {
+unsigned parse_between(std::string_view text, unsigned least, unsigned most) {
   const auto value = whole_number(text);
-  if (value && *value >= 1 && *value <= most) return static_cast<unsigned>(*value);
-  throw UsageError(fmt::format("must be a whole number from 1 to {}", most));
-}
-
-unsigned parse_misalignment(std::string_view text) {
-  const auto value = whole_number(text);
-  if (value && *value <= kMaxMisalignment) return static_cast<unsigned>(*value);
-  throw UsageError(fmt::format("must be a whole number from 0 to {}", kMaxMisalignment));
+  if (value && *value >= least && *value <= most) return static_cast<unsigned>(*value);
+  throw UsageError(fmt::format("must be a whole number from {} to {}", least, most));
 }
 
 // A decimal number without sign or exponent.
@@ -180,13 +176,6 @@ std::string parse_output(std::string_view text) {
   if (is_path(text) || text == "-") return std::string(text);
   throw UsageError(
       "must be a path (./-x for one that starts with -), or - alone for standard output");
-}
-
-std::vector<std::string> names_of(std::span<const Stage> stages) {
-  std::vector<std::string> names;
-  names.reserve(stages.size());
-  for (const Stage& stage : stages) names.emplace_back(stage.name);
-  return names;
 }
 
 // The numbers of the first and of the last stage that has one.
@@ -396,7 +385,7 @@ ParsedOptions parse_options(int argc, const char* const* argv, std::span<const S
                   kMinBlock, kMaxBlock, kDefaultBlock));
   add_value(
       app, "--grid", options.grid,
-      [](std::string_view text) { return parse_from_one(text, kMaxChosenGrid); }, "BLOCKS",
+      [](std::string_view text) { return parse_between(text, 1, kMaxChosenGrid); }, "BLOCKS",
       fmt::format(
           "Blocks of the first launch, 1 to {}, of the\nstages whose grid does not follow from "
           "n (default:\nby n and device)",
@@ -410,17 +399,19 @@ ParsedOptions parse_options(int argc, const char* const* argv, std::span<const S
   const CLI::Option* const data =
       add_value(app, "--data", options.data, parse_data, "KIND",
                 fmt::format("Kind of the generated values (not with --input):\n{}\n(default: {})",
-                            join_names(names_of_data_kinds(), kHelpWidth), options.data->name));
+                            join_names(names_of(data_kinds()), kHelpWidth), options.data->name));
   add_value(app, "--seed", options.seed, parse_seed, "SEED",
             fmt::format("Seed of the generated values and of the simulator's\nschedule (default "
                         "{})",
                         options.seed));
-  add_value(app, "--misalign", options.misalignment, parse_misalignment, "K",
-            fmt::format("Values that the input begins past a 16-byte border, 0\nto {} (default {})",
-                        kMaxMisalignment, options.misalignment));
+  add_value(
+      app, "--misalign", options.misalignment,
+      [](std::string_view text) { return parse_between(text, 0, kMaxMisalignment); }, "K",
+      fmt::format("Values that the input begins past a 16-byte border, 0\nto {} (default {})",
+                  kMaxMisalignment, options.misalignment));
   add_value(
       app, "--determinism", options.determinism,
-      [](std::string_view text) { return parse_from_one(text, kMaxRepeats); }, "K",
+      [](std::string_view text) { return parse_between(text, 1, kMaxRepeats); }, "K",
       fmt::format("Runs of each stage whose bits are compared, 1 to\n{} (default {})", kMaxRepeats,
                   options.determinism));
   add_value(
@@ -454,7 +445,7 @@ ParsedOptions parse_options(int argc, const char* const* argv, std::span<const S
       "before left)");
   add_value(
       app, "--min-samples", sampling.min_samples,
-      [](std::string_view text) { return parse_from_one(text, kMaxSamples); }, "COUNT",
+      [](std::string_view text) { return parse_between(text, 1, kMaxSamples); }, "COUNT",
       fmt::format("Samples of each stage at least (default {})", sampling.min_samples));
   add_value(app, "--min-time", sampling.min_seconds, parse_seconds, "SECONDS",
             fmt::format("Time to sample each stage at least (default {})", sampling.min_seconds));

@@ -389,36 +389,33 @@ void add_floor(Facts& facts, const Report& report) {
 
 // --- Stages ---
 
-// Nothing where no stage rounds by chance.
-std::vector<Column> chance_column(const Report& report) {
-  const auto expects = [](const StageResult& r) { return r.verification.expected.has_value(); };
-  if (std::ranges::none_of(report.stages, expects)) return {};
-  return {column("% chance", report, [](const StageResult& r) -> std::string {
-    const Verification& v = r.verification;
-    return v.expected && std::isfinite(v.error) ? share_of_bound(v.error, *v.expected) : "-";
-  })};
-}
-
 std::vector<Column> verification_columns(const Report& report) {
-  return {column("rel error", report,
-                 [&](const StageResult& r) {
-                   return r.ran ? relative_error(r.verification.error, report.reference.sum) : "-";
-                 }),
-          column("% bound", report,
-                 [](const StageResult& r) -> std::string {
-                   const Verification& v = r.verification;
-                   return v.verdict == Verdict::skipped ? "-" : share_of_bound(v.error, v.bound);
-                 }),
-          column(
-              "check", report,
-              [](const StageResult& r) {
-                std::string word(to_word(r.verification.verdict));
-                std::ranges::transform(word, word.begin(), [](unsigned char c) {
-                  return static_cast<char>(std::toupper(c));
-                });
-                return word;
-              },
-              Align::left)};
+  std::vector<Column> columns = {
+      column("rel error", report,
+             [&](const StageResult& r) {
+               return r.ran ? relative_error(r.verification.error, report.reference.sum) : "-";
+             }),
+      column("% bound", report, [](const StageResult& r) -> std::string {
+        const Verification& v = r.verification;
+        return v.verdict == Verdict::skipped ? "-" : share_of_bound(v.error, v.bound);
+      })};
+  const auto expects = [](const StageResult& r) { return r.verification.expected.has_value(); };
+  if (std::ranges::any_of(report.stages, expects)) {
+    columns.push_back(column("% chance", report, [](const StageResult& r) -> std::string {
+      const Verification& v = r.verification;
+      return v.expected && std::isfinite(v.error) ? share_of_bound(v.error, *v.expected) : "-";
+    }));
+  }
+  columns.push_back(column(
+      "check", report,
+      [](const StageResult& r) {
+        std::string word(to_word(r.verification.verdict));
+        std::ranges::transform(word, word.begin(),
+                               [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+        return word;
+      },
+      Align::left));
+  return columns;
 }
 
 // Numbers of the stages whose sampling ended at its time-out.
@@ -696,9 +693,6 @@ std::vector<Column> stage_columns(const Report& report) {
   std::ranges::move(report.device.cuda ? time_columns(report) : tree_columns(report),
                     std::back_inserter(columns));
   std::ranges::move(verification_columns(report), std::back_inserter(columns));
-  std::vector<Column> chance = chance_column(report);
-  columns.insert(columns.end() - 1, std::make_move_iterator(chance.begin()),
-                 std::make_move_iterator(chance.end()));
   return columns;
 }
 

@@ -131,8 +131,8 @@ std::pair<int, double> severity(const Verification& verification) {
 
 }  // namespace
 
-double gamma(Index depth) {
-  const double hu = static_cast<double>(depth) * kUnitRoundoff;
+double gamma(Index depth, double unit_roundoff) {
+  const double hu = static_cast<double>(depth) * unit_roundoff;
   return hu < 1 ? hu / (1 - hu) : kInfinity;
 }
 
@@ -149,10 +149,8 @@ double error_bound(Accumulation accumulation, const Reference& reference, Index 
   if (reference.abs_sum == 0) return 0;
   const double of_result = kUnitRoundoff * std::fabs(reference.sum);
   switch (accumulation) {
-    case Accumulation::fp64: {
-      const double hv = static_cast<double>(depth) * kDoubleRoundoff;
-      return of_result + (1 + kUnitRoundoff) * hv / (1 - hv) * reference.abs_sum;
-    }
+    case Accumulation::fp64:
+      return of_result + (1 + kUnitRoundoff) * gamma(depth, kDoubleRoundoff) * reference.abs_sum;
     case Accumulation::compensated:
       return of_result + (1 + kUnitRoundoff) * gamma(depth) * gamma(2 * depth) * reference.abs_sum;
     case Accumulation::exact:
@@ -181,6 +179,11 @@ Verification verify(std::span<const float> results, const Reference& reference, 
     if (!worst.note.empty()) worst.note += fmt::format(" (repeat {} of {})", i + 1, results.size());
   }
   return worst;
+}
+
+Verification verify(std::span<const float> results, const Reference& reference, const Stage& stage,
+                    const Plan& plan) {
+  return verify(results, reference, plan.depth(), plan.atomic_depth, stage.accumulation);
 }
 
 Probe probe(std::span<const float> results, Determinism claimed) {

@@ -10,8 +10,8 @@
 namespace reduce_ladder {
 
 // gamma(h) = h u / (1 - h u) with u = 2^-24, the unit roundoff of float32 (Higham 2002, lemma 3.1).
-// Infinite where h u >= 1.
-double gamma(Index depth);
+// Infinite where h u >= 1. Or with another unit roundoff.
+double gamma(Index depth, double unit_roundoff = 0x1p-24);
 
 // A sum of n values by a tree of that depth is off by at most this times the sum of their
 // magnitudes: gamma(depth), or (n - 1) u, which holds for any order without a limit on n (Jeannerod
@@ -42,6 +42,9 @@ std::optional<double> expected_error(Accumulation accumulation, const Reference&
 // Of a stage that is exact, the bits have to be those of the exact sum, rounded once.
 Verification verify(std::span<const float> results, const Reference& reference, Index depth,
                     Index flushes = 0, Accumulation accumulation = Accumulation::fp32);
+// Likewise, of the results of a stage by that plan.
+Verification verify(std::span<const float> results, const Reference& reference, const Stage& stage,
+                    const Plan& plan);
 
 // Counts the bit patterns of `results` and weighs them against the claim. NaNs count by their bits;
 // min and max leave them out (NaN where nothing else is there).

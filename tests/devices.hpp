@@ -19,6 +19,11 @@ inline bool gpu_required() {
   return required != nullptr && std::string_view(required) == "1";
 }
 
+// What tests of a kind of device are called.
+inline std::string kind_name(const ::testing::TestParamInfo<DeviceKind>& info) {
+  return info.param == DeviceKind::cuda ? "Cuda" : "Simulated";
+}
+
 // One device of each kind a process: a CUDA context takes longer to make than most tests to run.
 // Null, with `why` filled in, where there is none.
 inline Device* shared_device(DeviceKind kind, std::string& why) {

@@ -76,8 +76,7 @@ TEST_P(Differential, AStageIsOutsideItsBoundOrOffByABitOfWhatIsExact) {
     // The output of a stage that writes nothing must not look right.
     const float result =
         device.run(*drawn.stage, plan, std::isnan(reference.sum) ? 0 : Device::kNan);
-    const Verification verification = verify(std::span(&result, 1), reference, plan.depth(),
-                                             plan.atomic_depth, drawn.stage->accumulation);
+    const Verification verification = verify(std::span(&result, 1), reference, *drawn.stage, plan);
     passed += verification.verdict == Verdict::passed ? 1 : 0;
     EXPECT_NE(verification.verdict, Verdict::failed)
         << verification.note << "\ncase " << number << " of seed " << seed << ", replayed by\n  "
@@ -88,11 +87,10 @@ TEST_P(Differential, AStageIsOutsideItsBoundOrOffByABitOfWhatIsExact) {
               static_cast<unsigned long long>(passed), static_cast<unsigned long long>(cases));
 }
 
-std::string kind_name(const ::testing::TestParamInfo<DeviceKind>& info) {
-  return info.param == DeviceKind::cuda ? "Cuda" : "Simulated";
-}
-INSTANTIATE_TEST_SUITE_P(Simulator, Differential, ::testing::Values(DeviceKind::sim), kind_name);
-INSTANTIATE_TEST_SUITE_P(Gpu, Differential, ::testing::Values(DeviceKind::cuda), kind_name);
+INSTANTIATE_TEST_SUITE_P(Simulator, Differential, ::testing::Values(DeviceKind::sim),
+                         testing::kind_name);
+INSTANTIATE_TEST_SUITE_P(Gpu, Differential, ::testing::Values(DeviceKind::cuda),
+                         testing::kind_name);
 
 }  // namespace
 }  // namespace reduce_ladder

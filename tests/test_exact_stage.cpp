@@ -145,11 +145,9 @@ TEST(GpuExactStage, AnswersUnlikeTheSimulator) {
   }
 }
 
-std::string kind_name(const ::testing::TestParamInfo<DeviceKind>& info) {
-  return info.param == DeviceKind::cuda ? "Cuda" : "Simulated";
-}
-INSTANTIATE_TEST_SUITE_P(Simulator, ExactStage, ::testing::Values(DeviceKind::sim), kind_name);
-INSTANTIATE_TEST_SUITE_P(Gpu, ExactStage, ::testing::Values(DeviceKind::cuda), kind_name);
+INSTANTIATE_TEST_SUITE_P(Simulator, ExactStage, ::testing::Values(DeviceKind::sim),
+                         testing::kind_name);
+INSTANTIATE_TEST_SUITE_P(Gpu, ExactStage, ::testing::Values(DeviceKind::cuda), testing::kind_name);
 
 }  // namespace
 }  // namespace reduce_ladder

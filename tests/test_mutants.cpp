@@ -69,12 +69,10 @@ TEST_P(Mutants, PromiseTheSameBitsForAnyShapeAndKeepItNot) {
   EXPECT_FALSE(passed(report));
 }
 
-std::string kind_name(const ::testing::TestParamInfo<DeviceKind>& info) {
-  return info.param == DeviceKind::cuda ? "Cuda" : "Simulated";
-}
-INSTANTIATE_TEST_SUITE_P(Simulator, Mutants, ::testing::Values(DeviceKind::sim), kind_name);
+INSTANTIATE_TEST_SUITE_P(Simulator, Mutants, ::testing::Values(DeviceKind::sim),
+                         testing::kind_name);
 #ifdef REDUCE_LADDER_TESTS_CUDA
-INSTANTIATE_TEST_SUITE_P(Gpu, Mutants, ::testing::Values(DeviceKind::cuda), kind_name);
+INSTANTIATE_TEST_SUITE_P(Gpu, Mutants, ::testing::Values(DeviceKind::cuda), testing::kind_name);
 #endif
 
 }  // namespace

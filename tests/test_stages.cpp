@@ -136,9 +136,8 @@ TEST_P(EveryStage, DropsOrAddsNothingAtAnySizeBlockAndData) {
 
       const Values random = uniform(n);
       const float result = sum(device, random, block);
-      const Verification verification =
-          verify(std::span(&result, 1), compute_reference(random), plan.depth(), plan.atomic_depth,
-                 on(device).accumulation);
+      const Verification verification = verify(std::span(&result, 1), compute_reference(random),
+                                               plan.depth(), 0, on(device).accumulation);
       EXPECT_EQ(verification.verdict, Verdict::passed)
           << verification.note << ": error " << verification.error << ", bound "
           << verification.bound;
@@ -366,8 +365,8 @@ TEST_P(EveryStage, StatesADepthThatItsErrorExceeds) {
     for (const unsigned block : kBlocks) {
       const Plan plan = EveryStage::plan(device, input.info.n, block);
       const float result = device.run(on(device), plan);
-      const Verification verification = verify(std::span(&result, 1), reference, plan.depth(),
-                                               plan.atomic_depth, on(device).accumulation);
+      const Verification verification =
+          verify(std::span(&result, 1), reference, plan.depth(), 0, on(device).accumulation);
       EXPECT_EQ(verification.verdict, Verdict::passed)
           << name << " at block " << block << ": error " << verification.error << ", bound "
           << verification.bound;
