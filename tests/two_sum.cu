@@ -1,6 +1,8 @@
 // One addition of the compensated sum, alone, for its machine code to be read.
-#include "15_compensated.cuh"
 #include "backend_cuda.cuh"
+
+// Of the backend above.
+#include "15_compensated.cuh"
 
 using reduce_ladder::CompensatedSum;
 using reduce_ladder::FloatAndError;
