@@ -1,30 +1,45 @@
-// CUDA's spelling for the simulator. A rung that is included after this file runs on the host.
+// CUDA's spelling for the simulator. A rung that is included after this file runs on the host; with
+// REDUCE_LADDER_OBSERVED defined, in a way that can be counted and checked, and is slower.
 #pragma once
 
 #include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cfloat>
+#include <type_traits>
 
 #include "reduce_ladder/simulator.hpp"
 
+#ifdef REDUCE_LADDER_OBSERVED
+#define REDUCE_LADDER_BACKEND observed_backend
+#else
 #define REDUCE_LADDER_BACKEND sim_backend
+#endif
 #define __global__  // NOLINT(bugprone-reserved-identifier): the simulator plays the implementation
 #define __device__  // NOLINT(bugprone-reserved-identifier): likewise
 #define __launch_bounds__(...)  // NOLINT(bugprone-reserved-identifier): likewise
 
 static_assert(FLT_EVAL_METHOD == 0, "float expressions are evaluated in float, as on a GPU");
 
-namespace reduce_ladder::inline sim_backend {
+namespace reduce_ladder::inline REDUCE_LADDER_BACKEND {
+
+#ifdef REDUCE_LADDER_OBSERVED
+inline constexpr bool kObserved = true;
+#else
+inline constexpr bool kObserved = false;
+#endif
+using Observer = std::conditional_t<kObserved, simt::Observed, simt::Unobserved>;
+template <typename T>
+using GlobalArray = simt::GlobalArray<T, Observer>;
+template <typename T>
+using SharedArray = simt::SharedArray<T, Observer>;
 
 using simt::blockDim;
 using simt::blockIdx;
 using simt::fetch_add;
-using simt::GlobalArray;
 using simt::gridDim;
 using simt::load;
 using simt::load_vector;
-using simt::SharedArray;
 using simt::store;
 using simt::threadIdx;
 using std::memory_order_acq_rel;
@@ -73,8 +88,8 @@ inline float __fadd_rn(float a, float b) {
 // NOLINTEND(bugprone-reserved-identifier)
 
 template <typename T>
-T atomicAdd(GlobalArray<T> address, T value) {
-  return simt::atomic_add(address, value);
+T atomicAdd(GlobalArray<T> address, T value, Place where = Place::here()) {
+  return simt::atomic_add(address, value, where);
 }
 
 template <typename T>
@@ -114,6 +129,7 @@ void launch_cooperative(void (*kernel)(Parameters...), const Pass& pass, void* q
 template <typename T>
 void zero(T* values, std::size_t count, void* /*queue*/) {
   std::fill_n(values, count, T{});
+  if constexpr (kObserved) simt::note_written(values, count * sizeof(T));
 }
 
 // What only a GPU runs.
@@ -121,4 +137,4 @@ inline constexpr bool kHasBulkCopies = false;
 inline constexpr decltype(Stage::plan) plan_cub = nullptr;      // NOLINT: a function elsewhere
 inline constexpr decltype(Stage::launch) launch_cub = nullptr;  // NOLINT: likewise
 
-}  // namespace reduce_ladder::inline sim_backend
+}  // namespace reduce_ladder::inline REDUCE_LADDER_BACKEND

@@ -2,10 +2,13 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "host_memory.hpp"
 #include "parallel.hpp"
 #include "reduce_ladder/device.hpp"
+#include "reduce_ladder/errors.hpp"
 #include "reduce_ladder/simulator.hpp"
 #include "reduce_ladder/vector.hpp"
 
@@ -20,20 +23,24 @@ constexpr Machine kMachine{
 
 class SimulatedDevice final : public Device {
  public:
-  explicit SimulatedDevice(std::uint64_t seed) : simulator_(seed, host_cores()) {
+  SimulatedDevice(std::uint64_t seed, bool checked)
+      : simulator_(seed, host_cores()), checked_(checked) {
     info_.kind = DeviceKind::sim;
     info_.name = "SIMT simulator";
     info_.machine = kMachine;
   }
 
   [[nodiscard]] const DeviceInfo& info() const override { return info_; }
-  [[nodiscard]] std::span<const Stage> stages() const override { return stages_simulated(); }
+  [[nodiscard]] std::span<const Stage> stages() const override {
+    return checked_ ? stages_observed() : stages_simulated();
+  }
 
   using Device::load;
   void load(std::span<const float> values, unsigned misalignment) override {
     const std::uintptr_t wanted = misalignment * sizeof(float);
     if (reinterpret_cast<std::uintptr_t>(values.data()) % kVectorBytes == wanted) {
       values_ = values.data();
+      misalignment_ = misalignment;
       copy_.reset();
       return;
     }
@@ -48,19 +55,19 @@ class SimulatedDevice final : public Device {
     float* const values = copy_.get() + misalignment;
     fill_in_parallel(fill, 0, {values, n});
     values_ = values;
+    misalignment_ = misalignment;
   }
 
   float run(const Stage& stage, const Plan& plan, float poison) override {
-    workspace_.assign(plan.workspace(), poison);
-    if (control_.size() < plan.control) control_.resize(plan.control);
-    float output = poison;
-    try {
-      stage.launch(plan, {values_, workspace_.data(), &output, control_.data(), &simulator_});
-    } catch (...) {
-      std::ranges::fill(control_, 0);  // an abandoned launch leaves them as they are
-      throw;
-    }
-    return output;
+    Observation observation{.check = true};
+    return run(stage, plan, poison, checked_ ? &observation : nullptr);
+  }
+
+  std::vector<LaunchCounters> count(const Stage& stage, const Plan& plan) override {
+    const auto observed = std::ranges::find(stages_observed(), stage.number, &Stage::number);
+    Observation observation{.count = true};
+    run(*observed, plan, kNan, &observation);
+    return std::move(observation.launches);
   }
 
   std::optional<Samples> time(const Stage& /*stage*/, const Plan& /*plan*/,
@@ -79,9 +86,46 @@ class SimulatedDevice final : public Device {
   [[nodiscard]] std::optional<MachineState> state() const override { return std::nullopt; }
 
  private:
+  using Observation = simt::Observation;
+
+  float run(const Stage& stage, const Plan& plan, float poison, Observation* observation) {
+    workspace_.assign(plan.workspace(), poison);
+    if (control_.size() < plan.control) control_.resize(plan.control);
+    float output = poison;
+    if (observation != nullptr) {
+      observation->arrays = {
+          {"the input",
+           values_,
+           plan.passes.front().n * sizeof(float),
+           misalignment_ * sizeof(float),
+           {}},
+          {"the partials", workspace_.data(), workspace_.size() * sizeof(float), 0,
+           std::vector<unsigned char>(workspace_.size())},
+          {"the control words", control_.data(), plan.control * sizeof(ControlWord), 0, {}},
+          {"the result", &output, sizeof output, 0, {0}},
+      };
+    }
+    simulator_.observe(observation);
+    try {
+      stage.launch(plan, {values_, workspace_.data(), &output, control_.data(), &simulator_});
+    } catch (...) {
+      simulator_.observe(nullptr);
+      std::ranges::fill(control_, 0);  // an abandoned launch leaves them as they are
+      throw;
+    }
+    simulator_.observe(nullptr);
+    if (observation != nullptr && observation->check &&
+        observation->arrays.back().written[0] == 0) {
+      throw SimulatorFault("the result is never written");
+    }
+    return output;
+  }
+
   DeviceInfo info_;
   simt::Simulator simulator_;
+  bool checked_;
   const float* values_ = nullptr;
+  unsigned misalignment_ = 0;
   std::unique_ptr<float[]> copy_;  // of values that are not held where they were asked for
   std::vector<float> workspace_;
   std::vector<ControlWord> control_;
@@ -89,8 +133,8 @@ class SimulatedDevice final : public Device {
 
 }  // namespace
 
-std::unique_ptr<Device> make_simulated_device(std::uint64_t seed) {
-  return std::make_unique<SimulatedDevice>(seed);
+std::unique_ptr<Device> make_simulated_device(std::uint64_t seed, bool checked) {
+  return std::make_unique<SimulatedDevice>(seed, checked);
 }
 
 }  // namespace reduce_ladder

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "fibers.hpp"
+#include "observer.hpp"
 #include "reduce_ladder/errors.hpp"
 #include "splitmix.hpp"
 
@@ -44,9 +45,11 @@ struct Launch {
   Index offset = 0;
   std::atomic<Index> next_position{0};
   bool cooperative = false;  // all blocks run at once
+  Observation* observation = nullptr;
   std::atomic<bool> failed{false};
   std::mutex mutex;  // of what follows
   std::exception_ptr failure;
+  LaunchCounters counters;
   // The barrier of a cooperative launch: how often it was complete, and blocks that wait there or
   // have ended.
   std::condition_variable barrier_complete;
@@ -149,7 +152,7 @@ class Worker {
   void meet(WarpOperation operation, unsigned mask, std::uint64_t bits, unsigned source,
             Place where);
   [[nodiscard]] std::uint64_t taken() const;
-  [[noreturn]] static void fault(std::string_view what);
+  [[nodiscard]] Observer* observer() { return observer_; }
 
  private:
   // Lanes that meet under one mask, kept at the lowest lane of the mask.
@@ -191,6 +194,8 @@ class Worker {
   [[noreturn, gnu::cold]] void fault_stuck() const;
 
   Launch* launch_ = nullptr;
+  std::unique_ptr<Observer> own_observer_;  // made when it is needed
+  Observer* observer_ = nullptr;            // of the running launch; nullptr: nobody looks
   void (*kernel_)(const void* arguments) = nullptr;
   const void* arguments_ = nullptr;
   Index position_ = 0;      // in the launch's order of blocks
@@ -230,11 +235,8 @@ class Worker {
 };
 
 constinit thread_local Worker* current_worker = nullptr;
-
-void Worker::fault(std::string_view what) {
-  throw SimulatorFault(
-      fmt::format("block {}, thread {}: {}", simt::blockIdx.x, simt::threadIdx.x, what));
-}
+// Where pointers that become arrays on this host thread are looked up.
+constinit thread_local Observation* current_observation = nullptr;
 
 Fibers::Id Worker::idle_fiber() {
   return idle_.empty() ? begun_fibers_++ : idle_.pop(links_);
@@ -270,8 +272,19 @@ void Worker::run(Launch& launch) {
   simt::shared = {shared_.data(), shared_.size()};
   simt::blockDim.x = launch.block;
   simt::gridDim.x = static_cast<unsigned>(launch.grid);
+  current_observation = launch.observation;
+  observer_ = nullptr;
+  if (launch.observation != nullptr) {
+    if (!own_observer_) own_observer_ = std::make_unique<Observer>();
+    observer_ = own_observer_.get();
+    observer_->begin_launch(*launch.observation);
+  }
   if (!begin_next_block()) return;
   switch_to(idle_fiber());
+  if (observer_ != nullptr) {
+    const std::scoped_lock lock(launch.mutex);
+    observer_->end_launch(launch.counters);
+  }
   if (!failed_) return;
   fibers_.restart_all();
   begun_fibers_ = 0;
@@ -315,6 +328,7 @@ bool Worker::begin_next_block() {
   simt::votes = {};
   // All bits set is a NaN in every floating-point type.
   std::fill(shared_.begin(), shared_.end(), std::byte{0xff});
+  if (observer_ != nullptr) observer_->begin_block(threads_);
   return true;
 }
 
@@ -397,6 +411,7 @@ void Worker::end_thread() {
   if (++ended_ == threads_) {
     // A barrier that only part of the block came to is a fault even if nobody waits there.
     if (simt::barriers.furthest != simt::barriers.complete) fault_stuck();
+    if (observer_ != nullptr) observer_->end_block(simt::barriers.complete);
     if (launch_->cooperative) launch_->end_block();
   } else if (begun_ == threads_ && ready_.empty()) {
     fault_stuck();
@@ -478,6 +493,10 @@ void Worker::conclude(Warp& warp, Meeting& meeting) {
     warp.taken[lane] = meeting.operation == WarpOperation::ballot ? votes : warp.left[source];
     if (warp.fiber[lane] != fibers_.running()) ready_.push(warp.fiber[lane], links_);
   }
+  if (observer_ != nullptr) {
+    observer_->meet(meeting.operation, static_cast<unsigned>(&warp - warps_.data()),
+                    meeting.arrived);
+  }
   meeting.arrived = 0;
   --warp.meetings_open;
   --meetings_open_;
@@ -536,6 +555,34 @@ void Worker::fault_stuck() const {
 
 }  // namespace
 
+void fault(std::string_view what) {
+  throw SimulatorFault(
+      fmt::format("block {}, thread {}: {}", simt::blockIdx.x, simt::threadIdx.x, what));
+}
+
+Observed::Extent::Extent(const void* base) : array(nullptr) {
+  if (current_observation == nullptr) return;
+  const auto address = reinterpret_cast<std::uintptr_t>(base);
+  for (Observation::Array& candidate : current_observation->arrays) {
+    const auto begin = reinterpret_cast<std::uintptr_t>(candidate.begin);
+    if (address >= begin && address - begin < candidate.bytes) array = &candidate;
+  }
+}
+
+void Observed::note(Access access, const void* address, std::size_t bytes) const {
+  if (Observer* const observer = current_worker->observer()) {
+    observer->note(*this, access, address, bytes);
+  }
+}
+
+void note_written(const void* begin, std::size_t bytes) {
+  const Observed::Extent extent(begin);
+  if (extent.array == nullptr || extent.array->written.empty()) return;
+  const auto first = static_cast<std::size_t>(static_cast<const std::byte*>(begin) -
+                                              static_cast<const std::byte*>(extent.array->begin));
+  std::fill_n(extent.array->written.begin() + static_cast<std::ptrdiff_t>(first / 4), bytes / 4, 1);
+}
+
 void wait_for_block() {
   current_worker->wait_for_block();
 }
@@ -552,9 +599,8 @@ void note_place(const Place& where) {
   const std::uint64_t next = simt::barriers.reached;
   Place& noted = simt::barriers.places[next % kBarriersAhead];
   if (next < simt::barriers.furthest) {
-    Worker::fault(
-        fmt::format("comes to the __syncthreads() at {} while others of its block come to {}",
-                    where.text(), noted.text()));
+    fault(fmt::format("comes to the __syncthreads() at {} while others of its block come to {}",
+                      where.text(), noted.text()));
   }
   noted = where;
 }
@@ -569,16 +615,16 @@ std::uint64_t taken() {
 }
 
 void fault_shuffle_width(unsigned width) {
-  Worker::fault(fmt::format("a shuffle of width {}: must be a power of two up to 32", width));
+  fault(fmt::format("a shuffle of width {}: must be a power of two up to 32", width));
 }
 
-void fault_misaligned(const void* address) {
-  Worker::fault(fmt::format("a load of {} bytes from {}, which is no multiple of that",
-                            kVectorBytes, address));
+void fault_misaligned(const void* address, const Place& where) {
+  fault(fmt::format("a load of {} bytes from {}, which is no multiple of that, at {}", kVectorBytes,
+                    address, where.text()));
 }
 
-void fault_shared_index(std::size_t index, std::size_t size) {
-  Worker::fault(fmt::format("shared memory word {} of {}", index, size));
+void fault_shared_index(std::size_t index, std::size_t size, const Place& where) {
+  fault(fmt::format("shared memory word {} of {}, at {}", index, size, where.text()));
 }
 
 namespace {
@@ -679,13 +725,15 @@ class Simulator::Implementation {
     }
   }
 
+  void observe(Observation* observation) { observation_ = current_observation = observation; }
+
   void launch(unsigned grid, unsigned block, std::size_t shared_bytes,
               void (*kernel)(const void* arguments), const void* arguments) {
     Launch launch;
     prepare(launch, grid, block, shared_bytes, kernel, arguments);
     const Index useful = (launch.grid + kBlocksAtATime - 1) / kBlocksAtATime;
     pool_.run(launch, std::min<Index>(useful, workers_));
-    if (launch.failure) std::rethrow_exception(launch.failure);
+    finish(launch);
   }
 
   void launch_cooperative(unsigned grid, unsigned block, std::size_t shared_bytes,
@@ -700,7 +748,7 @@ class Simulator::Implementation {
                       grid, workers));
     }
     cooperative_pool_.run(launch, grid);
-    if (launch.failure) std::rethrow_exception(launch.failure);
+    finish(launch);
   }
 
  private:
@@ -723,9 +771,19 @@ class Simulator::Implementation {
     do {
       launch.multiplier = 1 + random_() % launch.grid;
     } while (std::gcd(launch.multiplier, launch.grid) != 1);
+    launch.observation = observation_;
+    for (const Counter counter : kSimulatedCounters) launch.counters[counter] = 0;
+  }
+
+  void finish(const Launch& launch) {
+    if (launch.failure) std::rethrow_exception(launch.failure);
+    if (observation_ != nullptr && observation_->count) {
+      observation_->launches.push_back(launch.counters);
+    }
   }
 
   std::mt19937_64 random_;
+  Observation* observation_ = nullptr;
   Pool pool_{Fibers::Use::busy};
   std::size_t workers_ = 0;
   // Many that mostly wait; made when they are needed.
@@ -736,6 +794,10 @@ Simulator::Simulator(std::uint64_t seed, unsigned workers)
     : implementation_(std::make_unique<Implementation>(seed, workers)) {}
 
 Simulator::~Simulator() = default;
+
+void Simulator::observe(Observation* observation) {
+  implementation_->observe(observation);
+}
 
 void Simulator::launch(unsigned grid, unsigned block, std::size_t shared_bytes,
                        void (*kernel)(const void* arguments), const void* arguments) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "reduce_ladder/counters.hpp"
 #include "reduce_ladder/fill.hpp"
 #include "reduce_ladder/stage.hpp"
 
@@ -116,6 +117,10 @@ class Device {
   virtual float run(const Stage& stage, const Plan& plan, float poison) = 0;
   float run(const Stage& stage, const Plan& plan) { return run(stage, plan, kNan); }
 
+  // What one run does, launch by launch; never while anything is timed. Throws SimulatorFault or
+  // CountersUnavailable.
+  virtual std::vector<LaunchCounters> count(const Stage& stage, const Plan& plan) = 0;
+
   // Times single runs, with no host launch time inside. Nothing on a device without a clock worth
   // trusting.
   virtual std::optional<Samples> time(const Stage& stage, const Plan& plan,
@@ -131,8 +136,11 @@ class Device {
   [[nodiscard]] virtual std::optional<MachineState> state() const = 0;
 };
 
-// The simulator, always available. `seed` draws the order in which blocks and threads run.
-std::unique_ptr<Device> make_simulated_device(std::uint64_t seed);
+// The simulator, always available. `seed` draws the order in which blocks and threads run. A
+// checked one runs slower, and throws SimulatorFault also for what goes well by luck: accesses to
+// shared memory that no barrier orders, to words that nobody wrote, or outside of the arrays of a
+// stage.
+std::unique_ptr<Device> make_simulated_device(std::uint64_t seed, bool checked = false);
 
 // The CUDA device with this ordinal. Throws NoGpuError that says why none is usable: built without
 // CUDA, no driver, no device, no such ordinal, or no code for its architecture.

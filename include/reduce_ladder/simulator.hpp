@@ -22,8 +22,11 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <string>
 #include <type_traits>
+#include <vector>
 
+#include "reduce_ladder/counters.hpp"
 #include "reduce_ladder/place.hpp"
 #include "reduce_ladder/stage.hpp"
 #include "reduce_ladder/vector.hpp"
@@ -105,7 +108,7 @@ inline void grid_barrier(Place where) {
 // Waits until all lanes of `mask` that still run meet, each with `bits` for the others to take.
 // Throws SimulatorFault where lanes disagree about what they do, or ask for a lane that is not
 // there.
-enum class WarpOperation { barrier, shuffle, ballot };
+enum class WarpOperation { barrier, shuffle, wide_shuffle, ballot };
 void meet(WarpOperation operation, unsigned mask, std::uint64_t bits, unsigned source, Place where);
 // What the running lane asked for when it last met others: the bits of the lane `source`, or, of a
 // ballot, a bit for each lane that met there with bits that are not zero.
@@ -125,20 +128,79 @@ struct SharedMemory {
   std::size_t size = 0;
 };
 inline constinit thread_local SharedMemory shared;
-[[noreturn]] void fault_shared_index(std::size_t index, std::size_t size);
+[[noreturn]] void fault_shared_index(std::size_t index, std::size_t size, const Place& where);
+
+// Whether accesses to memory are observed is an argument of the array types below, so that where
+// they are not, they cost nothing more. An observer counts them, or checks them, or both.
+enum class Space : unsigned char { global_memory, shared_memory };
+enum class Access : unsigned char { load, store, atomic };
+
+// What is to be observed, and what was seen. Global memory that is none of the arrays must not be
+// touched.
+struct Observation {
+  struct Array {
+    std::string name;
+    const void* begin = nullptr;
+    std::size_t bytes = 0;
+    std::size_t offset = 0;  // of `begin` behind a 256-byte border of the simulated memory
+    // For every 4 bytes, whether something was written there; empty where all is written before.
+    std::vector<unsigned char> written = {};
+  };
+  bool count = false;
+  bool check = false;
+  std::vector<Array> arrays = {};
+  std::vector<LaunchCounters> launches = {};  // counted, in the order in which they ran
+};
+
+struct Unobserved {
+  struct Extent {
+    Extent(const void* /*base*/) {}  // NOLINT(google-explicit-constructor): costs nothing
+  };
+  Unobserved(Space /*space*/, Extent /*extent*/, const Place& /*where*/) {}
+  void note(Access /*access*/, const void* /*address*/, std::size_t /*bytes*/) const {}
+};
+
+struct Observed {
+  // The array that a pointer belongs to; nothing belongs to the one past its end.
+  struct Extent {
+    Observation::Array* array;
+    Extent(const void* base);  // NOLINT(google-explicit-constructor): as CUDA's pointers
+  };
+  Space space;
+  Observation::Array* array;
+  Place where;
+
+  Observed(Space space_, Extent extent, const Place& where_)
+      : space(space_), array(extent.array), where(where_) {}
+  // Throws SimulatorFault for an access that must not be.
+  void note(Access access, const void* address, std::size_t bytes) const;
+};
+
+// Before a launch or between two: the host has written there.
+void note_written(const void* begin, std::size_t bytes);
+
+// An index, and where in the source it is used.
+struct Subscript {
+  Index i;
+  Place where;
+  Subscript(Index index, Place place = Place::here())  // NOLINT(google-explicit-constructor)
+      : i(index), where(place) {}
+};
 
 // A word of memory that a thread may read and write.
-template <typename T>
+template <typename T, typename Observer>
 class Word {
  public:
-  explicit Word(T* address) : address_(address) {}
+  Word(T* address, Observer observer) : address_(address), observer_(observer) {}
   Word(const Word&) = default;
   operator T() const {  // NOLINT(google-explicit-constructor): reads like the T& that CUDA gives
     settle();
+    observer_.note(Access::load, address_, sizeof(T));
     return *address_;
   }
   Word& operator=(T value) {
     settle();
+    observer_.note(Access::store, address_, sizeof(T));
     *address_ = value;
     return *this;
   }
@@ -149,51 +211,65 @@ class Word {
 
  private:
   T* address_;
+  [[no_unique_address]] Observer observer_;
 };
 
 // Global memory, where CUDA code has a T*.
-template <typename T>
+template <typename T, typename Observer = Unobserved>
 class GlobalArray {
  public:
-  GlobalArray(T* base) : base_(base) {}  // NOLINT(google-explicit-constructor): as above
+  GlobalArray(T* base) : base_(base), extent_(base) {}  // NOLINT(google-explicit-constructor)
 
-  auto operator[](Index i) const {
+  auto operator[](Subscript at) const {
+    const Observer observer(Space::global_memory, extent_, at.where);
     if constexpr (std::is_const_v<T>) {
       settle();
-      return base_[i];
+      observer.note(Access::load, base_ + at.i, sizeof(T));
+      return base_[at.i];
     } else {
-      return Word<T>(base_ + i);
+      return Word<T, Observer>(base_ + at.i, observer);
     }
   }
-  GlobalArray operator+(Index i) const { return base_ + i; }
+  GlobalArray operator+(Index i) const { return {base_ + i, extent_}; }
   [[nodiscard]] T* address() const { return base_; }
+  // Before an access that is none by subscript.
+  void note(Access access, std::size_t bytes, const Place& where) const {
+    settle();
+    Observer(Space::global_memory, extent_, where).note(access, base_, bytes);
+  }
 
  private:
+  GlobalArray(T* base, typename Observer::Extent extent) : base_(base), extent_(extent) {}
+
   T* base_;
+  [[no_unique_address]] typename Observer::Extent extent_;
 };
 
-[[noreturn]] void fault_misaligned(const void* address);
+[[noreturn]] void fault_misaligned(const void* address, const Place& where);
 
 // The vector at array + i. Throws SimulatorFault unless it lies on a border of its size.
-template <typename T>
-Vector<std::remove_const_t<T>> load_vector(GlobalArray<T> array, Index i) {
-  settle();
+template <typename T, typename Observer>
+Vector<std::remove_const_t<T>> load_vector(GlobalArray<T, Observer> array, Index i,
+                                           Place where = Place::here()) {
   const T* const address = array.address() + i;
-  if (reinterpret_cast<std::uintptr_t>(address) % kVectorBytes != 0) fault_misaligned(address);
+  if (reinterpret_cast<std::uintptr_t>(address) % kVectorBytes != 0) {
+    fault_misaligned(address, where);
+  }
+  (array + i).note(Access::load, kVectorBytes, where);
   Vector<std::remove_const_t<T>> vector;
   std::memcpy(&vector, address, sizeof vector);
   return vector;
 }
 
 // Dynamic shared memory as an array of T, bounds checked.
-template <typename T>
+template <typename T, typename Observer = Unobserved>
 class SharedArray {
  public:
   SharedArray() : base_(reinterpret_cast<T*>(shared.base)), size_(shared.size / sizeof(T)) {}
 
-  Word<T> operator[](std::size_t i) const {
-    if (i >= size_) fault_shared_index(i, size_);
-    return Word<T>(base_ + i);
+  Word<T, Observer> operator[](Subscript at) const {
+    if (at.i >= size_) fault_shared_index(at.i, size_, at.where);
+    return {base_ + at.i, Observer(Space::shared_memory, nullptr, at.where)};
   }
 
  private:
@@ -201,30 +277,33 @@ class SharedArray {
   std::size_t size_;
 };
 
-template <typename T>
-T atomic_add(GlobalArray<T> address, T value) {
-  settle();
+template <typename T, typename Observer>
+T atomic_add(GlobalArray<T, Observer> address, T value, Place where) {
+  address.note(Access::atomic, sizeof(T), where);
   return std::atomic_ref<T>(*address.address()).fetch_add(value, std::memory_order_relaxed);
 }
 
 // Accesses that threads of different blocks may make at the same time. A thread that looks again
 // and again for what another stores gives way to it at each look; that one's block has to have
 // begun.
-template <typename T>
-T fetch_add(GlobalArray<T> word, T value, std::memory_order order) {
-  settle();
+template <typename T, typename Observer>
+T fetch_add(GlobalArray<T, Observer> word, T value, std::memory_order order,
+            Place where = Place::here()) {
+  word.note(Access::atomic, sizeof(T), where);
   return std::atomic_ref<T>(*word.address()).fetch_add(value, order);
 }
-template <typename T>
-void store(GlobalArray<T> word, T value, std::memory_order order) {
-  settle();
+template <typename T, typename Observer>
+void store(GlobalArray<T, Observer> word, T value, std::memory_order order,
+           Place where = Place::here()) {
+  word.note(Access::store, sizeof(T), where);
   std::atomic_ref<T>(*word.address()).store(value, order);
 }
 void give_way();
-template <typename T>
-T load(GlobalArray<T> word, std::memory_order order) {
+template <typename T, typename Observer>
+T load(GlobalArray<T, Observer> word, std::memory_order order, Place where = Place::here()) {
   settle();
   give_way();
+  word.note(Access::load, sizeof(T), where);
   return std::atomic_ref<T>(*word.address()).load(order);
 }
 
@@ -236,7 +315,9 @@ T shuffle(unsigned mask, T value, unsigned source, Place where) {
   static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= sizeof(std::uint64_t));
   std::uint64_t bits = 0;
   std::memcpy(&bits, &value, sizeof(T));
-  bits = warp_exchange(WarpOperation::shuffle, mask, bits, source, where);
+  constexpr WarpOperation kind =
+      sizeof(T) > 4 ? WarpOperation::wide_shuffle : WarpOperation::shuffle;  // two instructions
+  bits = warp_exchange(kind, mask, bits, source, where);
   std::memcpy(&value, &bits, sizeof(T));
   return value;
 }
@@ -275,6 +356,10 @@ class Simulator {
         grid, block, shared_bytes,
         [](const void* arguments) { (*static_cast<const Kernel*>(arguments))(); }, &kernel);
   }
+
+  // Observes all launches until the next call, of kernels whose arrays are observed; nullptr:
+  // none. Arrays are to be known before a kernel's arguments are made.
+  void observe(Observation* observation);
 
  private:
   void launch(unsigned grid, unsigned block, std::size_t shared_bytes,

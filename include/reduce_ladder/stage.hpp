@@ -132,6 +132,8 @@ constexpr bool is_reference(const Stage& stage) {
 // with CUDA.
 std::span<const Stage> stages_cuda();
 std::span<const Stage> stages_simulated();
+// The simulator's once more, of kernels that can be counted and checked.
+std::span<const Stage> stages_observed();
 
 // Of the CUB that the reference stage is made of, "3.0.1". Only in a build with CUDA.
 std::string cub_version();
