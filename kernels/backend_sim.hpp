@@ -59,14 +59,14 @@ inline void __syncwarp(unsigned mask = 0xffffffff, Place where = Place::here()) 
 }
 
 template <typename T>
-T __shfl_down_sync(unsigned mask, T value, unsigned delta, unsigned width = simt::kWarpSize,
+T __shfl_down_sync(unsigned mask, T value, unsigned delta, unsigned width = simt::warpSize,
                    Place where = Place::here()) {
   return simt::shuffle_down(mask, value, delta, width, where);
 }
 
 template <typename T>
 T __shfl_sync(unsigned mask, T value, unsigned source, Place where = Place::here()) {
-  return simt::shuffle(mask, value, source % simt::kWarpSize, where);
+  return simt::shuffle(mask, value, source % simt::warpSize, where);
 }
 
 inline unsigned __ballot_sync(unsigned mask, bool vote, Place where = Place::here()) {

@@ -1,4 +1,6 @@
 // The simulator as a device. It has no clock worth trusting.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -23,10 +25,15 @@ constexpr Machine kMachine{
 
 class SimulatedDevice final : public Device {
  public:
-  SimulatedDevice(std::uint64_t seed, bool checked)
-      : simulator_(seed, host_cores()), checked_(checked) {
+  explicit SimulatedDevice(const Simulation& simulation)
+      : simulator_(simulation.seed, host_cores(), simulation.warp_size),
+        checked_(simulation.checked) {
     info_.kind = DeviceKind::sim;
     info_.name = "SIMT simulator";
+    if (simulation.warp_size != simt::kWarpSize) {
+      info_.name += fmt::format(", warps of {} lanes", simulation.warp_size);
+    }
+    if (checked_) info_.name += ", checked";
     info_.machine = kMachine;
   }
 
@@ -133,8 +140,8 @@ class SimulatedDevice final : public Device {
 
 }  // namespace
 
-std::unique_ptr<Device> make_simulated_device(std::uint64_t seed, bool checked) {
-  return std::make_unique<SimulatedDevice>(seed, checked);
+std::unique_ptr<Device> make_simulated_device(const Simulation& simulation) {
+  return std::make_unique<SimulatedDevice>(simulation);
 }
 
 }  // namespace reduce_ladder

@@ -35,6 +35,7 @@ constexpr Index kBlocksAtATime = 16;
 struct Launch {
   Index grid = 0;
   unsigned block = 0;
+  unsigned warp_size = kWarpSize;
   std::size_t shared_bytes = 0;
   void (*kernel)(const void* arguments) = nullptr;
   const void* arguments = nullptr;
@@ -272,6 +273,7 @@ void Worker::run(Launch& launch) {
   simt::shared = {shared_.data(), shared_.size()};
   simt::blockDim.x = launch.block;
   simt::gridDim.x = static_cast<unsigned>(launch.grid);
+  simt::warpSize = launch.warp_size;
   current_observation = launch.observation;
   observer_ = nullptr;
   if (launch.observation != nullptr) {
@@ -615,7 +617,14 @@ std::uint64_t taken() {
 }
 
 void fault_shuffle_width(unsigned width) {
-  fault(fmt::format("a shuffle of width {}: must be a power of two up to 32", width));
+  fault(fmt::format("a shuffle of width {}: must be a power of two up to {}", width, warpSize));
+}
+
+void fault_other_half(unsigned source, const Place& where) {
+  fault(
+      fmt::format("the shuffle at {} reads lane {} of the warp, which is outside its mask: a mask "
+                  "names lanes of one half of a warp of {}",
+                  where.text(), source, warpSize));
 }
 
 void fault_misaligned(const void* address, const Place& where) {
@@ -717,7 +726,8 @@ class Pool {
 
 class Simulator::Implementation {
  public:
-  Implementation(std::uint64_t seed, unsigned workers) : random_(seed) {
+  Implementation(std::uint64_t seed, unsigned workers, unsigned warp_size)
+      : random_(seed), warp_size_(warp_size) {
     // Fewer workers than cores will do.
     workers_ = pool_.grow(std::max(1U, workers));
     if (workers_ == 0) {
@@ -763,6 +773,7 @@ class Simulator::Implementation {
     }
     launch.grid = grid;
     launch.block = block;
+    launch.warp_size = warp_size_;
     launch.shared_bytes = shared_bytes;
     launch.kernel = kernel;
     launch.arguments = arguments;
@@ -783,6 +794,7 @@ class Simulator::Implementation {
   }
 
   std::mt19937_64 random_;
+  unsigned warp_size_;
   Observation* observation_ = nullptr;
   Pool pool_{Fibers::Use::busy};
   std::size_t workers_ = 0;
@@ -790,8 +802,8 @@ class Simulator::Implementation {
   Pool cooperative_pool_{Fibers::Use::spare};
 };
 
-Simulator::Simulator(std::uint64_t seed, unsigned workers)
-    : implementation_(std::make_unique<Implementation>(seed, workers)) {}
+Simulator::Simulator(std::uint64_t seed, unsigned workers, unsigned warp_size)
+    : implementation_(std::make_unique<Implementation>(seed, workers, warp_size)) {}
 
 Simulator::~Simulator() = default;
 

@@ -190,7 +190,7 @@ std::string diagnosis(const std::vector<float>& values, float expected, std::uin
                     .removes = "-",
                     .plan = one_block,
                     .launch = launch_specimen<kernel>};
-  const auto device = make_simulated_device(seed, true);
+  const auto device = make_simulated_device({.seed = seed, .checked = true});
   device->load(values);
   try {
     const float result = device->run(stage, one_block(values.size(), {}));
@@ -288,7 +288,7 @@ class EveryStageThatIsChecked : public ::testing::TestWithParam<Stage> {};
 TEST_P(EveryStageThatIsChecked, MakesASimulatorThatLooksThrow) {
   const Stage& stage = GetParam();
   for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
-    const auto device = make_simulated_device(seed, true);
+    const auto device = make_simulated_device({.seed = seed, .checked = true});
     if (device->obstacle(stage)) GTEST_SKIP() << *device->obstacle(stage);
     for (const Index n : {Index{0}, Index{1}, Index{33}, Index{1000}, Index{70'001}}) {
       const std::vector<float> ones(n, 1.0F);
@@ -304,6 +304,42 @@ TEST_P(EveryStageThatIsChecked, MakesASimulatorThatLooksThrow) {
   }
 }
 
+class EveryStageOnWideWarps : public ::testing::TestWithParam<Stage> {};
+
+TEST_P(EveryStageOnWideWarps, AddsWrongWhereAWarpHas64Lanes) {
+  const Stage& stage = GetParam();
+  const auto device = make_simulated_device({.seed = 3, .warp_size = 64});
+  if (device->obstacle(stage)) GTEST_SKIP() << *device->obstacle(stage);
+  for (const Index n : {Index{0}, Index{1}, Index{33}, Index{1000}, Index{70'001}}) {
+    const std::vector<float> ones(n, 1.0F);
+    device->load(ones, 1);
+    for (unsigned block = kMinBlock; block <= kMaxBlock; block *= 2) {
+      const Plan plan = stage.plan(n, {.block = block, .machine = device->info().machine});
+      EXPECT_EQ(device->run(stage, plan), static_cast<float>(n))
+          << "n " << n << ", block " << block;
+    }
+  }
+}
+
+// What the width of 32 is for.
+TEST(WideWarps, HideAShuffleThatTakesAWarpToHave32Lanes) {
+  simt::Simulator wide(1, 1, 64);
+  const auto shuffle_of_width = [&wide](unsigned width) {
+    wide.launch(1, 64, 0, [width] { static_cast<void>(__shfl_down_sync(kFull, 1, 16, width)); });
+  };
+  shuffle_of_width(32);
+  try {
+    shuffle_of_width(64);
+    FAIL() << "no fault";
+  } catch (const SimulatorFault& fault) {
+    EXPECT_THAT(fault.what(), AllOf(HasSubstr("the shuffle at test_observer.cpp:"),
+                                    HasSubstr("of the warp, which is outside its mask")));
+  }
+  unsigned lanes = 0;
+  wide.launch(1, 64, 0, [&lanes] { lanes = simt::warpSize; });
+  EXPECT_EQ(lanes, 64U);
+}
+
 std::string stage_name(const ::testing::TestParamInfo<Stage>& info) {
   std::string name(info.param.name);
   for (char& c : name) c = c == '-' ? '_' : c;
@@ -311,6 +347,10 @@ std::string stage_name(const ::testing::TestParamInfo<Stage>& info) {
 }
 INSTANTIATE_TEST_SUITE_P(Simulator, EveryStageThatIsChecked,
                          ::testing::ValuesIn(stages_observed().begin(), stages_observed().end()),
+                         stage_name);
+
+INSTANTIATE_TEST_SUITE_P(Simulator, EveryStageOnWideWarps,
+                         ::testing::ValuesIn(stages_simulated().begin(), stages_simulated().end()),
                          stage_name);
 
 // --- Counters ------------------------------------------------------------------------------------

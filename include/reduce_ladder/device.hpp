@@ -136,11 +136,20 @@ class Device {
   [[nodiscard]] virtual std::optional<MachineState> state() const = 0;
 };
 
-// The simulator, always available. `seed` draws the order in which blocks and threads run. A
-// checked one runs slower, and throws SimulatorFault also for what goes well by luck: accesses to
-// shared memory that no barrier orders, to words that nobody wrote, or outside of the arrays of a
-// stage.
-std::unique_ptr<Device> make_simulated_device(std::uint64_t seed, bool checked = false);
+// How the simulator runs.
+struct Simulation {
+  std::uint64_t seed = 0;  // draws the order in which blocks and threads run
+  // Slower, and SimulatorFault is thrown also for what goes well by luck: accesses to shared memory
+  // that no barrier orders, to words that nobody wrote, or outside of the arrays of a stage.
+  bool checked = false;
+  unsigned warp_size = 32;  // lanes, 32 or 64; of 32 alone anything is counted
+};
+
+// The simulator, always available.
+std::unique_ptr<Device> make_simulated_device(const Simulation& simulation);
+inline std::unique_ptr<Device> make_simulated_device(std::uint64_t seed) {
+  return make_simulated_device(Simulation{.seed = seed});
+}
 
 // The CUDA device with this ordinal. Throws NoGpuError that says why none is usable: built without
 // CUDA, no driver, no device, no such ordinal, or no code for its architecture.

@@ -33,7 +33,10 @@
 
 namespace reduce_ladder::simt {
 
+// Lanes that one mask names. A warp may have twice as many; it is then two halves, and the masks
+// that a thread gives are of the half that it is in.
 inline constexpr unsigned kWarpSize = 32;
+inline constexpr unsigned kWideWarpSize = 64;
 
 struct Coordinate {
   unsigned x;
@@ -44,6 +47,7 @@ inline constinit thread_local Coordinate threadIdx{0};
 inline constinit thread_local Coordinate blockIdx{0};
 inline constinit thread_local Coordinate blockDim{0};
 inline constinit thread_local Coordinate gridDim{0};
+inline constinit thread_local unsigned warpSize = kWarpSize;
 
 // A thread may run this many barriers ahead of its block before it has to wait.
 inline constexpr std::size_t kBarriersAhead = 32;
@@ -308,8 +312,9 @@ T load(GlobalArray<T, Observer> word, std::memory_order order, Place where = Pla
 }
 
 [[noreturn]] void fault_shuffle_width(unsigned width);
+[[noreturn]] void fault_other_half(unsigned source, const Place& where);
 
-// The value of the lane `source`.
+// The value of the lane `source` of the warp.
 template <typename T>
 T shuffle(unsigned mask, T value, unsigned source, Place where) {
   static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= sizeof(std::uint64_t));
@@ -317,15 +322,16 @@ T shuffle(unsigned mask, T value, unsigned source, Place where) {
   std::memcpy(&bits, &value, sizeof(T));
   constexpr WarpOperation kind =
       sizeof(T) > 4 ? WarpOperation::wide_shuffle : WarpOperation::shuffle;  // two instructions
-  bits = warp_exchange(kind, mask, bits, source, where);
+  if (source / kWarpSize != threadIdx.x % warpSize / kWarpSize) fault_other_half(source, where);
+  bits = warp_exchange(kind, mask, bits, source % kWarpSize, where);
   std::memcpy(&value, &bits, sizeof(T));
   return value;
 }
 
 template <typename T>
 T shuffle_down(unsigned mask, T value, unsigned delta, unsigned width, Place where) {
-  if (!std::has_single_bit(width) || width > kWarpSize) fault_shuffle_width(width);
-  const unsigned lane = threadIdx.x % kWarpSize;
+  if (!std::has_single_bit(width) || width > warpSize) fault_shuffle_width(width);
+  const unsigned lane = threadIdx.x % warpSize;
   return shuffle(mask, value, lane % width + delta < width ? lane + delta : lane, where);
 }
 
@@ -333,7 +339,8 @@ T shuffle_down(unsigned mask, T value, unsigned delta, unsigned width, Place whe
 class Simulator {
  public:
   // `workers` host threads run blocks; with one worker a launch is a function of the seed alone.
-  Simulator(std::uint64_t seed, unsigned workers);
+  // Warps have 32 or 64 lanes.
+  Simulator(std::uint64_t seed, unsigned workers, unsigned warp_size = kWarpSize);
   ~Simulator();
   Simulator(const Simulator&) = delete;
   Simulator& operator=(const Simulator&) = delete;
