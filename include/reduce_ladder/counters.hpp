@@ -16,14 +16,14 @@ namespace reduce_ladder {
 enum class Counter : unsigned {
   blocks,
   warps,
-  warp_instructions,     // of a GPU alone, like all that are so marked
-  lanes_per_instruction, // threads whose predicate was on, of 32; of a GPU alone
-  block_barriers,        // __syncthreads, once for each warp
-  warp_barriers,         // __syncwarp
+  warp_instructions,      // of a GPU alone, like all that are so marked
+  lanes_per_instruction,  // threads whose predicate was on, of 32; of a GPU alone
+  block_barriers,         // __syncthreads, once for each warp
+  warp_barriers,          // __syncwarp
   shuffles,
   ballots,
   shared_loads,
-  shared_load_lanes,       // active, of all shared loads together
+  shared_load_lanes,  // active, of all shared loads together
   shared_load_wavefronts,
   shared_stores,
   shared_store_lanes,
@@ -31,7 +31,7 @@ enum class Counter : unsigned {
   global_loads,
   global_load_lanes,
   global_load_sectors,
-  global_load_bytes,       // that lanes asked for
+  global_load_bytes,  // that lanes asked for
   global_stores,
   global_store_lanes,
   global_store_sectors,
@@ -41,6 +41,8 @@ enum class Counter : unsigned {
   barrier_stall,           // warps that stood at a block barrier, of those resident; of a GPU alone
   dram_bytes,              // read and written; of a GPU alone
   dram_share,              // of the peak throughput, 0 to 1; of a GPU alone
+  shared_load_conflicts,   // bank conflicts, as the hardware counts them; of a GPU alone
+  shared_store_conflicts,  // likewise; of a GPU alone
   count
 };
 inline constexpr auto kCounters = static_cast<std::size_t>(Counter::count);
