@@ -6,6 +6,7 @@
 #include "host_memory.hpp"
 #include "parallel.hpp"
 #include "reduce_ladder/device.hpp"
+#include "reduce_ladder/errors.hpp"
 #include "reduce_ladder/simulator.hpp"
 #include "reduce_ladder/vector.hpp"
 
@@ -61,6 +62,10 @@ class SimulatedDevice final : public Device {
       throw;
     }
     return output;
+  }
+
+  std::vector<LaunchCounters> count(const Stage& /*stage*/, const Plan& /*plan*/) override {
+    throw CountersUnavailable("the simulator does not count yet");
   }
 
   std::optional<Samples> time(const Stage& /*stage*/, const Plan& /*plan*/,

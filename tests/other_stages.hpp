@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "reduce_ladder/device.hpp"
 
@@ -23,6 +24,9 @@ class OtherStages final : public Device {
   }
   float run(const Stage& stage, const Plan& plan, float poison) override {
     return device_.run(stage, plan, poison);
+  }
+  std::vector<LaunchCounters> count(const Stage& stage, const Plan& plan) override {
+    return device_.count(stage, plan);
   }
   std::optional<Samples> time(const Stage& stage, const Plan& plan,
                               const Sampling& sampling) override {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "reduce_ladder/counters.hpp"
 #include "reduce_ladder/fill.hpp"
 #include "reduce_ladder/stage.hpp"
 
@@ -115,6 +116,9 @@ class Device {
   // stage's own for at most the loaded n. Throws CudaError or SimulatorFault.
   virtual float run(const Stage& stage, const Plan& plan, float poison) = 0;
   float run(const Stage& stage, const Plan& plan) { return run(stage, plan, kNan); }
+
+  // One run, counted launch by launch. Throws CountersUnavailable.
+  virtual std::vector<LaunchCounters> count(const Stage& stage, const Plan& plan) = 0;
 
   // Times single runs, with no host launch time inside. Nothing on a device without a clock worth
   // trusting.
