@@ -19,6 +19,7 @@
 #include <string>
 #include <utility>
 
+#include "hardware_counters.hpp"
 #include "measuring_kernels.hpp"
 #include "nvml.hpp"
 #include "parallel.hpp"
@@ -246,6 +247,12 @@ class CudaDevice final : public Device {
     return result;
   }
 
+  std::vector<LaunchCounters> count(const Stage& stage, const Plan& plan) override {
+    reserve(plan);
+    if (!counters_) counters_ = HardwareCounters::open(info_.cuda->ordinal);
+    return counters_->count([&] { stage.launch(plan, problem()); }, [&] { make_l2_cold(); });
+  }
+
   std::optional<Samples> time(const Stage& stage, const Plan& plan,
                               const Sampling& sampling) override {
     reserve(plan);
@@ -340,6 +347,10 @@ class CudaDevice final : public Device {
   // All bits set is a NaN, and none that arithmetic makes.
   static constexpr std::uint32_t kPoisonBits = 0xffffffff;
 
+  void make_l2_cold() {
+    queue_fill_l2(flush_.data(), flush_bytes_, sink_.data(), info_.machine, stream_);
+  }
+
   void poison_output() {
     cuda_check(cudaMemsetAsync(output_.data(), 0xff, sizeof(float), stream_));
   }
@@ -387,9 +398,7 @@ class CudaDevice final : public Device {
   // then.
   template <typename Queue>
   std::optional<double> take_sample(CacheMode cache, Queue queue) {
-    if (cache == CacheMode::cold) {
-      queue_fill_l2(flush_.data(), flush_bytes_, sink_.data(), info_.machine, stream_);
-    }
+    if (cache == CacheMode::cold) make_l2_cold();
     poison_output();
     ++ticket_;
     queue_hold(words_ + kReleased, words_ + kExpired, ticket_, stream_);
@@ -421,6 +430,7 @@ class CudaDevice final : public Device {
   DeviceArray<float> workspace_;
   DeviceArray<ControlWord> control_;
   DeviceArray<float> output_;
+  std::unique_ptr<HardwareCounters> counters_;  // once somebody has asked for them
 };
 
 }  // namespace

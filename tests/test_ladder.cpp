@@ -51,6 +51,9 @@ class ScriptedDevice final : public Device {
     const float answer = answers_[next_++ % answers_.size()];
     return answer == kWritesNothing ? poison : answer;
   }
+  std::vector<LaunchCounters> count(const Stage& /*stage*/, const Plan& /*plan*/) override {
+    return {};
+  }
   std::optional<Samples> time(const Stage& stage, const Plan& /*plan*/,
                               const Sampling& /*sampling*/) override {
     ran.push_back(stage.number);

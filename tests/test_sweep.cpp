@@ -151,6 +151,9 @@ class SmallDevice final : public Device {
     for (const float value : values_) sum += value;
     return sum;
   }
+  std::vector<LaunchCounters> count(const Stage& /*stage*/, const Plan& /*plan*/) override {
+    return {};
+  }
   std::optional<Samples> time(const Stage& /*stage*/, const Plan& /*plan*/,
                               const Sampling& /*sampling*/) override {
     return {};

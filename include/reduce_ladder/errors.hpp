@@ -35,6 +35,11 @@ struct OutOfMemoryError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// The hardware counters cannot be read. Exit status 4 with --counters=require.
+struct CountersUnavailable : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 // A simulated kernel broke the rules of the SIMT machine. The stage fails; the run goes on.
 struct SimulatorFault : std::runtime_error {
   using std::runtime_error::runtime_error;
