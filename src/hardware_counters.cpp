@@ -33,8 +33,8 @@ struct Source {
 };
 
 // The compiler predicates short branches, and then all lanes of a warp may be off. Metrics of
-// "sass" count, by code that CUPTI puts into the kernel, the instructions that have a lane; they are
-// exact, where the hardware's own counters of these (pred_on_any) are off by up to 2%.
+// "sass" count, by code that CUPTI puts into the kernel, the instructions that have a lane; they
+// are exact, where the hardware's own counters of these (pred_on_any) are off by up to 2%.
 constexpr Source kSources[] = {
     {Counter::blocks, {{{"sm__ctas_launched.sum"}}}},
     {Counter::warps, {{{"smsp__warps_launched.sum"}}}},
@@ -48,14 +48,15 @@ constexpr Source kSources[] = {
     {Counter::shuffles,
      {{{"smsp__sass_thread_inst_executed_op_inter_thread_communication_pred_on.sum", 1.0 / 32}}}},
     {Counter::shared_loads, {{{"smsp__sass_inst_executed_op_shared_ld.sum"}}}},
-    {Counter::shared_load_wavefronts, {{{"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum"}}}},
+    {Counter::shared_load_wavefronts,
+     {{{"smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ld.sum"}}}},
     {Counter::shared_loads_issued, {{{"smsp__inst_executed_op_shared_ld.sum"}}}},
     {Counter::shared_stores_issued, {{{"smsp__inst_executed_op_shared_st.sum"}}}},
     {Counter::shared_load_conflicts,
      {{{"l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum"}}}},
     {Counter::shared_stores, {{{"smsp__sass_inst_executed_op_shared_st.sum"}}}},
     {Counter::shared_store_wavefronts,
-     {{{"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum"}}}},
+     {{{"smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_st.sum"}}}},
     {Counter::shared_store_conflicts,
      {{{"l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum"}}}},
     {Counter::global_loads, {{{"smsp__sass_inst_executed_op_global_ld.sum"}}}},

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <ctime>
 #include <limits>
+#include <memory>
 
 #include "known_answers.hpp"
 #include "reduce_ladder/errors.hpp"
@@ -148,6 +149,23 @@ void measure_ceilings(Device& device, const Sampling& sampling, Report& report) 
   }
 }
 
+// Counts one run of every stage. False if interrupted.
+bool count_stages(Device& device, const Input& input, std::span<const PlannedStage> planned,
+                  const Climb& what, Report& report, const Progress& progress,
+                  const Interrupted& interrupted) {
+  Counting counting(device, input, what.misalignment);
+  for (std::size_t i = 0; i < report.stages.size(); ++i) {
+    if (planned[i].obstacle) continue;
+    if (interrupted()) return false;
+    progress(fmt::format("stage {}: counting", planned[i].stage->name));
+    Evidence evidence = counting.count(*planned[i].stage, planned[i].plan);
+    report.stages[i].simulated = std::move(evidence.simulated);
+    report.stages[i].measured = std::move(evidence.measured);
+  }
+  report.counters_note = counting.note();
+  return true;
+}
+
 }  // namespace
 
 std::vector<PlannedStage> plan_stages(const Device& device, Index n, const Climb& what) {
@@ -207,7 +225,64 @@ Report climb(Device& device, const Input& input, const Climb& what, const Progre
     report.stages.push_back(std::move(*result));
   }
   report.state_after = device.state();
+  if (what.counted && !report.incomplete &&
+      !count_stages(device, input, planned, what, report, progress, interrupted)) {
+    report.incomplete = true;
+  }
   return report;
+}
+
+Counting::Counting(Device& device, const Input& input, unsigned misalignment) : device_(device) {
+  if (device.info().kind != DeviceKind::cuda) return;
+  if (input.info.n > kMostHeld) {
+    note_ = fmt::format("more than {} values are not simulated", kMostHeld);
+    return;
+  }
+  simulator_ = make_simulated_device(Simulation{});
+  load(*simulator_, input, misalignment);
+}
+
+Evidence Counting::count(const Stage& stage, const Plan& plan) {
+  Evidence evidence{.stage = &stage, .simulated = {}, .measured = {}};
+  const bool gpu = device_.info().kind == DeviceKind::cuda;
+  Device* const by = gpu ? simulator_.get() : &device_;
+  try {
+    if (by != nullptr && !by->obstacle(stage)) evidence.simulated = by->count(stage, plan);
+    if (gpu) evidence.measured = device_.count(stage, plan);
+  } catch (const SimulatorFault& fault) {
+    note_ = fmt::format("stage {}: {}", stage.name, fault.what());
+  } catch (const CountersUnavailable& why) {
+    note_ = why.what();
+  }
+  return evidence;
+}
+
+Explainer::Explainer(Device& device, const Input& input, const Climb& what, Progress progress)
+    : device_(device),
+      input_(input),
+      what_(what),
+      progress_(std::move(progress)),
+      counting_(device, input, what.misalignment) {
+  load(device, input, what.misalignment);
+}
+
+const Evidence& Explainer::evidence(int number) {
+  const auto [known, added] = counted_.try_emplace(number);
+  if (!added) return known->second;
+  const Stage& stage = find_stage(device_.stages(), number);
+  known->second.stage = &stage;
+  if (device_.obstacle(stage)) return known->second;
+  progress_(fmt::format("stage {}: counting", stage.name));
+  known->second = counting_.count(
+      stage, stage.plan(input_.info.n, {what_.block, device_.info().machine, what_.grid}));
+  return known->second;
+}
+
+std::string Explainer::explain(int number, const TextStyle& style) {
+  const Evidence& after = evidence(number);
+  const std::optional<int> before = changed_by(*after.stage, device_.stages());
+  return format_explanation(before ? &evidence(*before) : nullptr, after, input_.info.n,
+                            device_.info().machine.multiprocessors, style);
 }
 
 }  // namespace reduce_ladder

@@ -2,10 +2,14 @@
 #pragma once
 
 #include <functional>
+#include <map>
+#include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
+#include "evidence.hpp"
 #include "input.hpp"
 #include "reduce_ladder/device.hpp"
 #include "reduce_ladder/results.hpp"
@@ -20,7 +24,8 @@ struct Climb {
   unsigned repeats = 8;                // of the determinism probe, at least 1; all are judged
   std::optional<Thoroughness> verify;  // by known answers, beside the data; absent: not
   Sampling sampling;
-  bool timed = true;  // false: no ceilings and no times, as a profiler wants it
+  bool counted = false;  // what the stages do, after all of them are timed
+  bool timed = true;     // false: no ceilings and no times, as a profiler wants it
 };
 
 struct PlannedStage {
@@ -43,5 +48,45 @@ using Interrupted = std::function<bool()>;
 Report climb(
     Device& device, const Input& input, const Climb& what, const Progress& progress,
     const Interrupted& interrupted = [] { return false; });
+
+// Counts runs of stages: by the simulator, with the launches of the device, and on a GPU also by
+// its own counters.
+class Counting {
+ public:
+  // The device, with `input` loaded. Throws OutOfMemoryError.
+  Counting(Device& device, const Input& input, unsigned misalignment);
+
+  // Of a stage that the device can run. Throws CudaError.
+  Evidence count(const Stage& stage, const Plan& plan);
+  // Why some are missing, else empty.
+  [[nodiscard]] const std::string& note() const { return note_; }
+
+ private:
+  Device& device_;
+  std::unique_ptr<Device> simulator_;  // beside a GPU
+  std::string note_;
+};
+
+// Counts stages as they are asked for, each once, and says what that shows.
+class Explainer {
+ public:
+  // All of them outlive this. Throws OutOfMemoryError.
+  Explainer(Device& device, const Input& input, const Climb& what, Progress progress);
+
+  // Throws UsageError if the stage cannot run over the values, CudaError.
+  std::string explain(int number, const TextStyle& style);
+  // Why counters of a GPU are missing, else empty.
+  [[nodiscard]] const std::string& note() const { return counting_.note(); }
+
+ private:
+  const Evidence& evidence(int number);
+
+  Device& device_;
+  const Input& input_;
+  const Climb& what_;
+  Progress progress_;
+  Counting counting_;
+  std::map<int, Evidence> counted_;
+};
 
 }  // namespace reduce_ladder

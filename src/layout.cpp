@@ -10,7 +10,7 @@
 namespace reduce_ladder {
 namespace {
 
-constexpr std::size_t kLeastWidth = 64;      // characters a line
+constexpr std::size_t kLeastWidth = 64;  // characters a line
 
 // The first byte of the UTF-8 character that covers byte `at`.
 std::size_t character_start(std::string_view text, std::size_t at) {

@@ -1,5 +1,5 @@
-// How text is laid out for a terminal: every line goes through here, so that none is too long or ends
-// in a space.
+// How text is laid out for a terminal: every line goes through here, so that none is too long or
+// ends in a space.
 #pragma once
 
 #include <cstddef>
@@ -24,8 +24,8 @@ struct Column {
 };
 std::size_t width_of(const Column& column);
 
-// Leaves out the middle of what is longer than `width`. A path is told by its end, so that keeps the
-// larger share.
+// Leaves out the middle of what is longer than `width`. A path is told by its end, so that keeps
+// the larger share.
 std::string shorten(std::string_view text, std::size_t width);
 
 // `text` after `label`, broken between words where it is too long and indented to where it began.

@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "compare.hpp"
+#include "evidence.hpp"
 #include "exports.hpp"
 #include "input.hpp"
 #include "ladder.hpp"
@@ -57,7 +58,8 @@ void notify(const std::string& text) {
 std::unique_ptr<Device> choose_device(const Options& options) {
   switch (options.device.kind) {
     case DeviceRequest::Kind::sim:
-      return make_simulated_device(options.seed);
+      return make_simulated_device(
+          {.seed = options.seed, .checked = options.check, .warp_size = options.warp_size});
     case DeviceRequest::Kind::cuda:
       return make_cuda_device(options.device.ordinal);
     case DeviceRequest::Kind::automatic:
@@ -199,7 +201,31 @@ int run_once_and_write(Device& device, std::optional<Input> input_file, const Op
       {{&options.json, to_json}, {&options.csv, to_csv}, {&options.markdown, to_markdown}},
       format_report);
   if (report.incomplete) return kInterrupted;
+  if (options.counters == Options::Counters::required && !measured(report)) {
+    throw CountersUnavailable(report.counters_note.empty()
+                                  ? "--counters=require: the simulator has no hardware counters"
+                                  : report.counters_note);
+  }
   return passed(report) ? kPassed : kFailed;
+}
+
+// Prints, stage by stage, what counters say.
+int explain(Device& device, const Options& options, std::optional<Input> input_file,
+            const Climb& what, const Progress& progress, const Interrupted& interrupted) {
+  const Input input =
+      input_file ? std::move(*input_file) : generate(*options.data, options.n, options.seed);
+  const TextStyle style = text_style(options.color, STDOUT_FILENO);
+  Explainer explainer(device, input, what, progress);
+  for (const int number : options.stages) {
+    if (interrupted()) return kInterrupted;
+    const std::string text = explainer.explain(number, style);
+    progress("");
+    write_stdout(number == options.stages.front() ? text : "\n" + text);
+  }
+  if (const std::string& note = explainer.note(); !note.empty() && !options.quiet) {
+    notify(fmt::format("reduce-ladder: {}\n", note));
+  }
+  return kPassed;
 }
 
 int run(int argc, const char* const* argv) {
@@ -225,11 +251,15 @@ int run(int argc, const char* const* argv) {
                    .repeats = options.profile ? 1 : options.determinism,
                    .verify = options.profile ? std::nullopt : std::optional(options.verify),
                    .sampling = options.sampling,
+                   .counted = options.counters != Options::Counters::none,
                    .timed = !options.profile};
   std::signal(SIGINT, note_interrupt);
   const ProgressLine line(!options.quiet);
   const Progress progress = [&line](std::string_view step) { line.show(step); };
   const Interrupted interrupted = [] { return interrupt_count != 0; };
+  if (options.explain) {
+    return explain(*device, options, std::move(input_file), what, progress, interrupted);
+  }
   return options.sweep ? run_sweep_and_write(*device, options, what, progress, interrupted)
                        : run_once_and_write(*device, std::move(input_file), options, what, progress,
                                             interrupted);
@@ -253,6 +283,8 @@ int run_and_report_errors(int argc, const char* const* argv) {
   } catch (const NoGpuError& error) {
     return report_error(error, kNoGpu);
   } catch (const CudaError& error) {
+    return report_error(error, kDeviceError);
+  } catch (const CountersUnavailable& error) {
     return report_error(error, kDeviceError);
   } catch (const OutOfMemoryError& error) {
     return report_error(error, kDeviceError);

@@ -25,7 +25,9 @@ constexpr Index kMaxCount = Index{1} << kMaxCountBits;
 constexpr unsigned kMaxRepeats = 10000;
 constexpr unsigned kMaxSamples = 1000000;
 constexpr unsigned kMaxChosenGrid = 1000000;  // thousands of times what any GPU has resident
-constexpr std::size_t kHelpWidth = 54;        // of the column beside the names of the options
+constexpr Index kSmallCount = Index{1}
+                              << 20;    // by default where everything is simulated and observed
+constexpr std::size_t kHelpWidth = 54;  // of the column beside the names of the options
 
 // Decimal digits and nothing else.
 std::optional<std::uint64_t> whole_number(std::string_view text) {
@@ -277,6 +279,24 @@ CLI::Option* add_value(CLI::App& app, const std::string& name, T& target, Parse 
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // so that the count is checked here
 }
 
+// Likewise, of an option that may go without a value: `absent` is called then.
+template <typename Parse, typename Absent>
+CLI::Option* add_optional_value(CLI::App& app, const std::string& name, Parse parse, Absent absent,
+                                const std::string& placeholder, const std::string& help) {
+  const auto take = [name, parse, absent](const std::string& text) {
+    if (text.empty()) return absent();
+    try {
+      parse(text);
+    } catch (const UsageError& refusal) {
+      throw UsageError(fmt::format("{} {}: {}", name, printable(text), refusal.what()));
+    }
+  };
+  return app.add_option_function<std::string>(name, take, help)
+      ->option_text(placeholder)
+      ->expected(0, 1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+}
+
 // The command line in the order that CLI11 wants, last argument first. "--name=value" is split,
 // since CLI11 would take the argument after a bare "--name=" for the value and let flags have one.
 // A value left out at the end becomes an empty one, for the option's parser to refuse.
@@ -299,7 +319,10 @@ std::vector<std::string> reversed_arguments(const CLI::App& app, int argc,
       arguments.push_back(name);
       if (equals != std::string_view::npos) {
         arguments.emplace_back(argument.substr(equals + 1));
-      } else if (!is_flag && i + 1 == argc) {
+        if (arguments.back().empty() && option->get_expected_min() == 0) {
+          throw UsageError(fmt::format("{}: the value behind = is missing", printable(argument)));
+        }
+      } else if (!is_flag && option->get_expected_min() > 0 && i + 1 == argc) {
         arguments.emplace_back();
       }
     }
@@ -332,6 +355,8 @@ constexpr std::string_view kFooter = R"(Examples:
   reduce-ladder --device sim --n 100000 --seed 7  check without a GPU
   reduce-ladder --input weights.npy --json result.json
   reduce-ladder --quiet --json - > result.json
+  reduce-ladder --explain 3                       which cost does it remove?
+  reduce-ladder --check --stages classic
   reduce-ladder --require-gpu --quiet && echo passed
 
 Exit status:
@@ -339,7 +364,7 @@ Exit status:
   1  a stage failed its check or its claim of determinism
   2  a usage error, an input that cannot be read or an output that cannot be written
   3  a GPU was required and none is usable
-  4  a CUDA error, or out of memory or another resource
+  4  a CUDA error, out of memory or another resource, or required counters that cannot be read
   5  compare: a stage became slower
   130  interrupted; the report holds the stages that were done
 
@@ -366,7 +391,7 @@ ParsedOptions parse_options(int argc, const char* const* argv, std::span<const S
       "--help", [] { throw CLI::CallForHelp(); }, "Print this help and exit");
   app.set_version_flag("--version", "reduce-ladder " REDUCE_LADDER_VERSION,
                        "Print the version and exit");
-  add_value(
+  const CLI::Option* const stages_option = add_value(
       app, "--stages", options.stages,
       [stages](std::string_view text) { return parse_stages(text, stages); }, "LIST",
       fmt::format(
@@ -465,6 +490,35 @@ ParsedOptions parse_options(int argc, const char* const* argv, std::span<const S
       },
       "WHEN",
       "auto (default: on a terminal, unless NO_COLOR is set\nor TERM is dumb), always, never");
+  add_optional_value(
+      app, "--counters",
+      [&options](std::string_view text) {
+        options.counters =
+            parse_word<Options::Counters>(text, {{"require", Options::Counters::required}});
+      },
+      [&options] { options.counters = Options::Counters::wanted; }, "[=require]",
+      "Count what every launch does: by the simulator, and by\na GPU's own counters where they can "
+      "be read; with\n=require it is an error if they cannot");
+  const CLI::Option* const explain = add_optional_value(
+      app, "--explain",
+      [&options, stages](std::string_view text) {
+        options.explain = true;
+        options.stages = parse_stages(text, stages);
+      },
+      [&options] { options.explain = true; }, "[STAGE]",
+      fmt::format("Say what a stage (default: all that are chosen) does\ndifferently and what its "
+                  "counters say of that, and run\nnothing else (default for --n: {})",
+                  kSmallCount));
+  app.add_flag("--check", options.check,
+               fmt::format("Run on a simulator that finds races, words that nobody\nwrote and "
+                           "accesses outside of an array (default for\n--n: {})",
+                           kSmallCount));
+  const CLI::Option* const warp_size = add_value(
+      app, "--sim-warp", options.warp_size,
+      [](std::string_view text) {
+        return parse_word<unsigned>(text, {{"32", 32U}, {"64", 64U}});
+      },
+      "LANES", "Lanes of a warp of the simulator: 32 (default) or 64");
   app.add_flag(
       "--profile", options.profile,
       "Run each stage once, untimed, in an NVTX range of its\nname: for Nsight and the like");
@@ -505,6 +559,32 @@ ParsedOptions parse_options(int argc, const char* const* argv, std::span<const S
       throw UsageError("--markdown: not allowed with --sweep; --json and --csv are");
     }
   }
+  const auto refuse = [](bool both, std::string_view text) {
+    if (both) throw UsageError(std::string(text));
+  };
+  const bool counts = options.counters != Options::Counters::none;
+  const bool simulator = options.check || *warp_size;
+  refuse(simulator && (options.require_gpu || options.device.kind == DeviceRequest::Kind::cuda),
+         options.check ? "--check: not allowed with a GPU; it runs on the simulator"
+                       : "--sim-warp: not allowed with a GPU; it is of the simulator");
+  refuse(counts && options.sweep, "--counters: not allowed with --sweep");
+  refuse(counts && options.profile, "--counters: not allowed with --profile");
+  refuse(counts && options.warp_size != 32,
+         "--counters: not allowed with --sim-warp 64; counters are of warps of 32 lanes");
+  refuse(options.explain && options.warp_size != 32,
+         "--explain: not allowed with --sim-warp 64; counters are of warps of 32 lanes");
+  refuse(options.explain && (options.sweep || options.profile || options.check || counts),
+         "--explain: not allowed with --sweep, --profile, --check and --counters; it runs the "
+         "stages to count them alone");
+  refuse(options.explain && (options.json || options.csv || options.markdown),
+         "--explain: not allowed with --json, --csv and --markdown; --counters puts the counters "
+         "into the JSON");
+  refuse(options.explain && options.quiet,
+         "--explain: not allowed with --quiet; it has nothing to say but its text");
+  refuse(options.explain && *explain && !explain->results().front().empty() && *stages_option,
+         "--explain: names its stages itself, or --stages does; not both");
+  if (simulator) options.device = {.kind = DeviceRequest::Kind::sim};
+  if ((options.check || options.explain) && !*n && !options.sweep) options.n = kSmallCount;
   int on_stdout = 0;
   for (const auto& target : {options.json, options.csv, options.markdown}) {
     on_stdout += target == "-" ? 1 : 0;

@@ -39,6 +39,11 @@ struct Options {
   std::optional<std::string> csv;
   std::optional<std::string> markdown;
   ColorMode color = ColorMode::automatic;
+  enum class Counters { none, wanted, required };
+  Counters counters = Counters::none;
+  bool explain = false;  // the stages, by their counters, instead of running them
+  bool check = false;    // on a simulator that looks for what goes well by luck
+  unsigned warp_size = 32;
   bool profile = false;
   bool require_gpu = false;
   bool quiet = false;

@@ -5,15 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "layout.hpp"
 #include "reduce_ladder/results.hpp"
 
 namespace reduce_ladder {
-
-// How text is laid out. `width` is in characters; less than 64 is taken as 64.
-struct TextStyle {
-  unsigned width = 100;
-  bool color = false;  // PASSED, FAILED and SKIPPED, by the terminal's own green, red and yellow
-};
 
 // Device, its state, input, reference, ceilings and floor, a row a stage, the probe, the verdict;
 // lines of at most `style.width` characters, ending in a newline. Where the table would be wider,
@@ -25,13 +20,6 @@ std::string format_verdict(const Report& report, const TextStyle& style = {});
 
 // What --list prints: each stage with its idea, the cost it removes and its determinism class.
 std::string format_stages(std::span<const Stage> stages, const TextStyle& style = {});
-
-// A column of the table of stages: a cell a stage, "-" where there is nothing to say.
-struct Column {
-  std::string header;
-  std::vector<std::string> cells;
-  bool left_aligned = false;
-};
 
 // All columns of the table of stages; a "~" after the spread marks a median that was not stable.
 std::vector<Column> stage_columns(const Report& report);

@@ -1,6 +1,5 @@
 #include "sweep.hpp"
 
-#include <fmt/color.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -104,32 +103,6 @@ std::string time_left(double seconds) {
 
 // --- Text ---
 
-// `text` after `label`, broken between words where it is too long and indented to where it began.
-std::string wrap(std::string_view label, std::string_view text, std::size_t width) {
-  std::string lines(label);
-  std::size_t line_begin = 0;
-  for (bool first = true; !text.empty(); first = false) {
-    const std::string_view word = text.substr(0, text.find(' '));
-    if (!first && lines.size() - line_begin + 1 + word.size() > width) {
-      lines += '\n';
-      line_begin = lines.size();
-      lines.append(label.size(), ' ');
-    } else if (!first) {
-      lines += ' ';
-    }
-    lines += word;
-    text.remove_prefix(std::min(word.size() + 1, text.size()));
-  }
-  return lines + '\n';
-}
-
-std::string paint(std::string_view word) {
-  const auto color = word == "PASSED"   ? fmt::terminal_color::green
-                     : word == "FAILED" ? fmt::terminal_color::red
-                                        : fmt::terminal_color::yellow;
-  return fmt::format("{}", fmt::styled(word, fmt::fg(color)));
-}
-
 // Paints the words that have a color; they are words of this program's own wherever they stand.
 std::string paint_words(std::string text) {
   for (const std::string_view word : {"PASSED", "FAILED", "SKIPPED"}) {
@@ -206,12 +179,6 @@ Column column(std::string header, const std::vector<SweepPoint>& points,
     if (point.report) column.cells.push_back(cell(point));
   }
   return column;
-}
-
-std::size_t width_of(const Column& column) {
-  std::size_t width = column.header.size();
-  for (const std::string& cell : column.cells) width = std::max(width, cell.size());
-  return width;
 }
 
 // Columns two spaces apart.

@@ -38,13 +38,13 @@ enum class Counter : unsigned {
   global_store_bytes,
   global_atomics,
   global_atomic_lanes,
-  shared_loads_issued,   // also where no lane is active, as the compiler predicates short branches
-  shared_stores_issued,  // likewise; both of a GPU alone
-  shared_load_conflicts,   // wavefronts beyond the first of a load; of a GPU alone
+  shared_loads_issued,    // also where no lane is active, as the compiler predicates short branches
+  shared_stores_issued,   // likewise; both of a GPU alone
+  shared_load_conflicts,  // wavefronts beyond the first of a load; of a GPU alone
   shared_store_conflicts,  // likewise
-  barrier_stall,  // warps that stood at a block barrier, of those resident; of a GPU alone
-  dram_bytes,     // read and written; of a GPU alone
-  dram_share,     // of the peak throughput, 0 to 1; of a GPU alone
+  barrier_stall,           // warps that stood at a block barrier, of those resident; of a GPU alone
+  dram_bytes,              // read and written; of a GPU alone
+  dram_share,              // of the peak throughput, 0 to 1; of a GPU alone
   count
 };
 inline constexpr auto kCounters = static_cast<std::size_t>(Counter::count);

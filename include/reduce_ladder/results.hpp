@@ -96,6 +96,10 @@ struct StageResult {
   KnownAnswers known_answers = {};  // one that is wrong fails the verification, too
   Probe probe;
   std::optional<Summary> time;  // absent where nothing can be timed
+  // Counters of one run, launch by launch, of the same launches by the simulator and by the GPU;
+  // empty where nobody counted.
+  std::vector<LaunchCounters> simulated = {};
+  std::vector<LaunchCounters> measured = {};
 };
 
 struct CopyCeiling {
@@ -124,7 +128,8 @@ struct Report {
   std::optional<MachineState> state_before;
   std::optional<MachineState> state_after;
   std::vector<StageResult> stages;
-  bool incomplete = false;  // interrupted: stages that were asked for are missing
+  std::string counters_note;  // why counters that were asked for are missing, else empty
+  bool incomplete = false;    // interrupted: stages that were asked for are missing
 };
 
 // Bytes a second of a reduction over n float32 values, which only reads them.

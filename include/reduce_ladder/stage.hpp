@@ -40,6 +40,19 @@ enum class Accumulation {
   exact,        // nothing is rounded but the result
 };
 
+// What a stage pays less of than the one that it changes; what each means is in src/evidence.cpp.
+enum class Cost {
+  none,  // nothing that is counted
+  blocks,
+  block_barriers,
+  shared_instructions,
+  bank_conflicts,
+  instructions,
+  load_instructions,
+  atomics,
+  launches,
+};
+
 // How much of the machine one launch can occupy; all that launch geometry needs to know of a
 // device.
 struct Machine {
@@ -118,6 +131,8 @@ struct Stage {
   // 10 x major + minor of the lowest compute capability that runs it; 0: the simulator does, too.
   int compute_capability = 0;
   Accumulation accumulation = Accumulation::fp32;
+  Cost cost = Cost::none;  // that it removes, as counters see it
+  int changes = -1;        // the number of the stage that it changes; -1: the one before
 };
 
 // The nine rungs that everybody knows; the rest of the table is the modern part.

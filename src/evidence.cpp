@@ -1,0 +1,420 @@
+#include "evidence.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "text.hpp"
+
+namespace reduce_ladder {
+namespace {
+
+using Value = std::optional<double>;
+
+// The sum of counters of a launch; nothing unless all are there.
+Value sum(const LaunchCounters& launch, std::initializer_list<Counter> counters) {
+  double total = 0;
+  for (const Counter counter : counters) {
+    if (!launch[counter]) return std::nullopt;
+    total += *launch[counter];
+  }
+  return total;
+}
+
+Value ratio(Value of, Value to) {
+  return of && to && *to > 0 ? Value(*of / *to) : std::nullopt;
+}
+
+// Of the first launch, where most of the work is.
+template <auto quantity>
+Value first(const Launches& launches, Index n) {
+  return launches.empty() ? std::nullopt : quantity(launches.front(), n);
+}
+
+Value shared_instructions(const LaunchCounters& launch) {
+  return sum(launch, {Counter::shared_loads, Counter::shared_stores});
+}
+
+Value blocks(const LaunchCounters& launch, Index /*n*/) {
+  return launch[Counter::blocks];
+}
+Value block_barriers(const LaunchCounters& launch, Index /*n*/) {
+  return ratio(launch[Counter::block_barriers], launch[Counter::warps]);
+}
+Value warp_barriers(const LaunchCounters& launch, Index /*n*/) {
+  return ratio(launch[Counter::warp_barriers], launch[Counter::blocks]);
+}
+Value shuffles(const LaunchCounters& launch, Index /*n*/) {
+  return ratio(launch[Counter::shuffles], launch[Counter::blocks]);
+}
+Value shared_a_block(const LaunchCounters& launch, Index /*n*/) {
+  return ratio(shared_instructions(launch), launch[Counter::blocks]);
+}
+Value shared_lanes(const LaunchCounters& launch, Index /*n*/) {
+  return ratio(sum(launch, {Counter::shared_load_lanes, Counter::shared_store_lanes}),
+               shared_instructions(launch));
+}
+Value shared_wavefronts(const LaunchCounters& launch, Index /*n*/) {
+  return ratio(sum(launch, {Counter::shared_load_wavefronts, Counter::shared_store_wavefronts}),
+               shared_instructions(launch));
+}
+Value for_32_values(Value count, Index n) {
+  return ratio(count, static_cast<double>(n) / 32);
+}
+Value load_instructions(const LaunchCounters& launch, Index n) {
+  return for_32_values(launch[Counter::global_loads], n);
+}
+Value load_sectors(const LaunchCounters& launch, Index /*n*/) {
+  return ratio(launch[Counter::global_load_sectors], launch[Counter::global_loads]);
+}
+Value atomics(const LaunchCounters& launch, Index /*n*/) {
+  return launch[Counter::global_atomics];
+}
+Value instructions(const LaunchCounters& launch, Index n) {
+  return for_32_values(launch[Counter::warp_instructions], n);
+}
+Value lanes(const LaunchCounters& launch, Index /*n*/) {
+  return launch[Counter::lanes_per_instruction];
+}
+Value barrier_stall(const LaunchCounters& launch, Index /*n*/) {
+  return ratio(launch[Counter::barrier_stall], 0.01);
+}
+
+constexpr Quantity kQuantities[] = {
+    {Cost::launches, "launches",
+     [](const Launches& launches, Index /*n*/) {
+       return launches.empty() ? Value() : Value(static_cast<double>(launches.size()));
+     }},
+    {Cost::blocks, "blocks", first<blocks>},
+    {Cost::block_barriers, "block barriers a block", first<block_barriers>},
+    {Cost::none, "warp barriers a block", first<warp_barriers>},
+    {Cost::none, "shuffles a block", first<shuffles>},
+    {Cost::shared_instructions, "shared-memory instructions a block", first<shared_a_block>},
+    {Cost::none, "active lanes a shared-memory instruction", first<shared_lanes>},
+    {Cost::bank_conflicts, "wavefronts a shared-memory instruction", first<shared_wavefronts>},
+    {Cost::load_instructions, "global loads for 32 values", first<load_instructions>},
+    {Cost::none, "sectors a global load", first<load_sectors>},
+    {Cost::atomics, "atomic operations", first<atomics>},
+    {Cost::instructions, "warp instructions for 32 values", first<instructions>},
+    {Cost::none, "active lanes an instruction", first<lanes>},
+    {Cost::none, "warps waiting at a block barrier, %", first<barrier_stall>},
+};
+
+// "9", "65,536", "5.13"
+std::string number(Value value) {
+  if (!value) return "-";
+  const double whole = std::round(*value);
+  if (std::fabs(*value - whole) < 0.005) return with_separators(static_cast<Index>(whole));
+  return fmt::format("{:.2f}", *value);
+}
+
+const Quantity* quantity_of(Cost cost) {
+  const auto* const found = std::ranges::find(kQuantities, cost, &Quantity::cost);
+  return cost == Cost::none || found == std::end(kQuantities) ? nullptr : found;
+}
+
+// Before and after, measured where both were.
+std::pair<Value, Value> change(const Quantity& quantity, const Evidence& before,
+                               const Evidence& after, Index n) {
+  const Value measured_before = quantity.of(before.measured, n);
+  const Value measured_after = quantity.of(after.measured, n);
+  if (measured_before && measured_after) return {measured_before, measured_after};
+  return {quantity.of(before.simulated, n), quantity.of(after.simulated, n)};
+}
+
+bool differ(double a, double b) {
+  return std::fabs(a - b) > 0.02 * std::max(std::fabs(a), std::fabs(b));
+}
+
+// The comment at the head of a rung's file, as running text.
+std::string idea_of(std::string_view source) {
+  std::string text;
+  while (source.starts_with("//")) {
+    const std::size_t end = std::min(source.find('\n'), source.size());
+    std::string_view line = source.substr(2, end - 2);
+    line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+    text += text.empty() ? "" : " ";
+    text += line;
+    source.remove_prefix(std::min(end + 1, source.size()));
+  }
+  return text;
+}
+
+// From the line in which `at` lies to the next one that is just "}", or "};".
+std::string_view definition_around(std::string_view source, std::size_t at) {
+  // A template's head stands on a line of its own.
+  std::size_t begin = source.rfind("\n\n", at);
+  begin = begin == std::string_view::npos ? 0 : begin + 2;
+  std::size_t end = source.find("\n}", at);
+  end = source.find('\n', end + 1);
+  return source.substr(begin, end - begin);
+}
+
+// The kernel of a rung; of one that is another operator for a kernel, the operator.
+std::string_view kernel_of(std::string_view source) {
+  for (const std::string_view mark : {"__global__", "struct "}) {
+    std::size_t last = source.rfind(mark);
+    if (last == std::string_view::npos) continue;
+    return definition_around(source, last);
+  }
+  return {};
+}
+
+std::string excerpt(std::string_view code, std::size_t width) {
+  std::string text;
+  while (!code.empty()) {
+    const std::size_t end = std::min(code.find('\n'), code.size());
+    text +=
+        without_trailing_spaces(fmt::format("  | {}", code.substr(0, std::min(end, width - 4)))) +
+        "\n";
+    code.remove_prefix(std::min(end + 1, code.size()));
+  }
+  return text;
+}
+
+std::string heading(const Stage& stage) {
+  return fmt::format("{} {}", number_of(stage), stage.name);
+}
+
+// Quantities of both, simulated and measured, a row each.
+std::string comparison(const Evidence* before, const Evidence& after, Index n,
+                       const TextStyle& style) {
+  std::vector<Column> columns = {{"", {}, true}};
+  struct Source {
+    const Evidence* of;
+    const Launches Evidence::*launches;
+    std::string_view by;
+  };
+  std::vector<Source> sources;
+  const bool measured = !after.measured.empty();
+  for (const Evidence* of : {before, &after}) {
+    if (of == nullptr) continue;
+    if (!of->simulated.empty() || !measured) sources.push_back({of, &Evidence::simulated, "sim"});
+    if (measured) sources.push_back({of, &Evidence::measured, "gpu"});
+  }
+  for (const Source& source : sources) {
+    columns.push_back({fmt::format("{} {}", number_of(*source.of->stage), source.by), {}, false});
+  }
+  for (const Quantity& quantity : kQuantities) {
+    std::vector<Value> values;
+    for (const Source& source : sources) {
+      values.push_back(quantity.of(source.of->*source.launches, n));
+    }
+    if (std::ranges::none_of(values, [](const Value& value) { return value.has_value(); }))
+      continue;
+    columns.front().cells.emplace_back(quantity.name);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      columns[i + 1].cells.push_back(number(values[i]));
+    }
+  }
+  return format_table(columns, style);
+}
+
+// "block barriers a block 9 -> 3, ..." of what changed beside the claimed cost.
+std::string other_changes(const Evidence& before, const Evidence& after, Index n) {
+  std::vector<std::string> changes;
+  for (const Quantity& quantity : kQuantities) {
+    if (quantity.cost == after.stage->cost && quantity.cost != Cost::none) continue;
+    const auto [from, to] = change(quantity, before, after, n);
+    if (!from || !to || !differ(*from, *to)) continue;
+    changes.push_back(fmt::format("{} {} -> {}", quantity.name, number(from), number(to)));
+  }
+  return join(changes, ", ");
+}
+
+std::string judgement(const Evidence& before, const Evidence& after, Index n) {
+  const Quantity* const claimed = quantity_of(after.stage->cost);
+  switch (removal(before, after, n)) {
+    case Removal::none_claimed:
+      return fmt::format("What it removes is nothing that counters see: {}.", after.stage->removes);
+    case Removal::not_counted:
+      return fmt::format(
+          "Not shown: {}. The {} would tell, and nobody counted them: the simulator "
+          "does not, a GPU does.",
+          after.stage->removes, claimed->name);
+    case Removal::removed:
+    case Removal::not_removed:
+      break;
+  }
+  const auto [from, to] = change(*claimed, before, after, n);
+  if (removal(before, after, n) == Removal::removed) {
+    return fmt::format("Removed: {}. The counters say: {} {} -> {}.", after.stage->removes,
+                       claimed->name, number(from), number(to));
+  }
+  return fmt::format("NOT removed: {}. The counters say: {} {} -> {}.", after.stage->removes,
+                     claimed->name, number(from), number(to));
+}
+
+std::string first_cost(const Launches& launches, unsigned multiprocessors) {
+  const std::vector<Share> all = shares(launches, multiprocessors);
+  if (all.empty()) return "";
+  std::string text = fmt::format("Now first: {}, with {:.0f}% of the estimated cost", all[0].work,
+                                 all[0].share * 100);
+  std::vector<std::string> rest;
+  for (std::size_t i = 1; i < all.size() && all[i].share >= 0.005; ++i) {
+    rest.push_back(fmt::format("{} {:.0f}%", all[i].work, all[i].share * 100));
+  }
+  return text + (rest.empty() ? "." : fmt::format("; then {}.", join(rest, ", ")));
+}
+
+}  // namespace
+
+std::span<const Quantity> quantities() {
+  return kQuantities;
+}
+
+// Cycles of a multiprocessor for each event, fitted to how much faster neighbouring rungs became on
+// one H200 (132 multiprocessors at 1.98 GHz, 2^24 values): barriers from 4 to 5, shared-memory
+// instructions from 1 to 2, conflicts from 2 to 3, sectors from the read ceiling, launches and
+// atomic operations from rungs 9 and 0.
+std::vector<Share> shares(const Launches& launches, unsigned multiprocessors) {
+  constexpr double kSector = 1.6;
+  constexpr double kSharedInstruction = 2;
+  constexpr double kConflict = 0.75;
+  constexpr double kBarrier = 1.7;
+  constexpr double kAtomicLane = 2.5;  // of the whole GPU: one at a time where all meet
+  constexpr double kLaunch = 4000;     // likewise
+  std::array<Share, 6> all = {{{"reading memory", 0},
+                               {"shared-memory instructions", 0},
+                               {"bank conflicts", 0},
+                               {"block barriers", 0},
+                               {"atomic operations at one address", 0},
+                               {"further launches", 0}}};
+  for (const LaunchCounters& launch : launches) {
+    const auto count = [&launch](std::initializer_list<Counter> counters) {
+      return sum(launch, counters).value_or(0);
+    };
+    const double shared = count({Counter::shared_loads, Counter::shared_stores});
+    all[0].share += kSector * count({Counter::global_load_sectors, Counter::global_store_sectors});
+    all[1].share += kSharedInstruction * shared;
+    all[2].share +=
+        kConflict *
+        std::max(0.0, count({Counter::shared_load_wavefronts, Counter::shared_store_wavefronts}) -
+                          shared);
+    all[3].share += kBarrier * count({Counter::block_barriers});
+    all[4].share += kAtomicLane * multiprocessors * count({Counter::global_atomic_lanes});
+    all[5].share += &launch == &launches.front() ? 0 : kLaunch * multiprocessors;
+  }
+  double total = 0;
+  for (const Share& share : all) total += share.share;
+  std::vector<Share> sorted;
+  for (const Share& share : all) {
+    if (share.share > 0) sorted.push_back({share.work, share.share / total});
+  }
+  std::ranges::stable_sort(sorted, std::ranges::greater{}, &Share::share);
+  return sorted;
+}
+
+Removal removal(const Evidence& before, const Evidence& after, Index n) {
+  const Quantity* const claimed = quantity_of(after.stage->cost);
+  if (claimed == nullptr) return Removal::none_claimed;
+  const auto [from, to] = change(*claimed, before, after, n);
+  if (!from || !to) return Removal::not_counted;
+  return *to < *from && differ(*from, *to) ? Removal::removed : Removal::not_removed;
+}
+
+std::optional<int> changed_by(const Stage& stage, std::span<const Stage> stages) {
+  std::optional<int> before;
+  for (const Stage& other : stages) {
+    if (other.number == stage.number) break;
+    if (stage.changes < 0 || other.number == stage.changes) before = other.number;
+  }
+  return stage.removes.starts_with("nothing") ? std::nullopt : before;
+}
+
+std::string format_explanation(const Evidence* before, const Evidence& after, Index n,
+                               unsigned multiprocessors, const TextStyle& style) {
+  const std::size_t width = width_of(style);
+  const Stage& stage = *after.stage;
+  const std::string_view source = rung_source(stage.number);
+  std::string text = wrap("", fmt::format("{}: {}", heading(stage), stage.idea), width) + "\n";
+  if (!source.empty()) {
+    text += wrap("  ", idea_of(source), width) + "\n" + excerpt(kernel_of(source), width) + "\n";
+  }
+  if (after.simulated.empty() && after.measured.empty()) {
+    return text + wrap("", "Not counted: it cannot run here.", width);
+  }
+  text += wrap("",
+               before == nullptr ? fmt::format("Counted, n = {}:", with_separators(n))
+                                 : fmt::format("Counted, n = {}, beside {}:", with_separators(n),
+                                               heading(*before->stage)),
+               width);
+  text += comparison(before, after, n, style) + "\n";
+  if (before != nullptr) {
+    text += wrap("", judgement(*before, after, n), width);
+    if (const std::string others = other_changes(*before, after, n); !others.empty()) {
+      text += wrap("Also: ", others + ".", width);
+    }
+  }
+  const Launches& counted = after.simulated.empty() ? after.measured : after.simulated;
+  if (const std::string line = first_cost(counted, multiprocessors); !line.empty()) {
+    text += wrap("", line, width);
+  }
+  return text;
+}
+
+bool measured(const Report& report) {
+  return std::ranges::all_of(report.stages, [](const StageResult& result) {
+    return !result.ran || !result.measured.empty();
+  });
+}
+
+std::string format_counters(const Report& report, const TextStyle& style) {
+  std::vector<Column> columns = {
+      {"#", {}, false},        {"stage", {}, true},     {"launch", {}, false},
+      {"by", {}, true},        {"blocks", {}, false},   {"barriers", {}, false},
+      {"warp bar", {}, false}, {"shuffles", {}, false}, {"shared", {}, false},
+      {"waves", {}, false},    {"loads", {}, false},    {"sectors", {}, false},
+      {"atomics", {}, false},  {"instr", {}, false},    {"DRAM %", {}, false}};
+  const auto add = [&](const StageResult& result, const Launches& launches, std::string_view by) {
+    for (std::size_t i = 0; i < launches.size(); ++i) {
+      const Launches one = {launches[i]};
+      const Index n = report.input.n;
+      const auto dram = launches[i][Counter::dram_share];
+      const std::string cells[] = {
+          number_of(*result.stage),
+          shorten(result.stage->name, 20),
+          fmt::format("{}/{}", i + 1, launches.size()),
+          std::string(by),
+          number(first<blocks>(one, n)),
+          number(first<block_barriers>(one, n)),
+          number(first<warp_barriers>(one, n)),
+          number(first<shuffles>(one, n)),
+          number(first<shared_a_block>(one, n)),
+          number(first<shared_wavefronts>(one, n)),
+          number(launches[i][Counter::global_loads]),
+          number(first<load_sectors>(one, n)),
+          number(first<atomics>(one, n)),
+          number(launches[i][Counter::warp_instructions]),
+          dram ? fmt::format("{:.1f}", *dram * 100) : "-",
+      };
+      for (std::size_t c = 0; c < columns.size(); ++c) columns[c].cells.push_back(cells[c]);
+    }
+  };
+  for (const StageResult& result : report.stages) {
+    add(result, result.simulated, "sim");
+    add(result, result.measured, "gpu");
+  }
+  if (columns.front().cells.empty()) return "";
+  // What nothing was counted of, and then what there is no room for.
+  std::erase_if(columns, [](const Column& column) {
+    return std::ranges::all_of(column.cells, [](const std::string& cell) { return cell == "-"; });
+  });
+  const std::size_t width = width_of(style);
+  for (const std::string_view header :
+       {"DRAM %", "warp bar", "instr", "launch", "waves", "shuffles"}) {
+    if (least_width(columns) <= width) break;
+    std::erase_if(columns, [&](const Column& column) { return column.header == header; });
+  }
+  std::string text = wrap("", "Counted, launch by launch:", width) + format_table(columns, style);
+  text += wrap("barriers, shuffles, shared: ",
+               "__syncthreads, shuffles and shared-memory instructions a block", width);
+  text += wrap("waves, sectors: ",
+               "wavefronts of a shared-memory instruction, sectors of a global load", width);
+  return text;
+}
+
+}  // namespace reduce_ladder

@@ -1,0 +1,68 @@
+// What counters say of a rung: its costs in units that can be compared, whether the one that it is
+// for is gone, and which of those that are left weighs most.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "layout.hpp"
+#include "reduce_ladder/counters.hpp"
+#include "reduce_ladder/results.hpp"
+
+namespace reduce_ladder {
+
+// One run, counted launch by launch.
+using Launches = std::vector<LaunchCounters>;
+
+// A cost as a person compares it: of the first launch, except for the number of launches. Nothing
+// where it was not counted, or where there is nothing to divide by.
+struct Quantity {
+  Cost cost = Cost::none;  // that it measures
+  std::string_view name;
+  std::optional<double> (*of)(const Launches& launches, Index n) = nullptr;
+};
+std::span<const Quantity> quantities();
+
+// Share of one kind of work in the time of all launches, by a model that gives every counted event
+// a fixed number of cycles (see evidence.cpp). It ranks; it does not predict times.
+struct Share {
+  std::string_view work;
+  double share = 0;  // of 1
+};
+// Largest first; those of nothing left out. Empty where the simulator's counters are missing.
+std::vector<Share> shares(const Launches& launches, unsigned multiprocessors);
+
+// What is known of one stage.
+struct Evidence {
+  const Stage* stage = nullptr;
+  Launches simulated;
+  Launches measured;  // empty: not on a GPU
+};
+
+// Whether the cost that `after` is for went down from `before`, by what was measured if it was.
+enum class Removal { removed, not_removed, not_counted, none_claimed };
+Removal removal(const Evidence& before, const Evidence& after, Index n);
+
+// --explain: the stage's idea in its own file's words, its kernel, its counters beside those of the
+// stage that it changes (if any), what that says, and what is now first.
+std::string format_explanation(const Evidence* before, const Evidence& after, Index n,
+                               unsigned multiprocessors, const TextStyle& style);
+
+// Whether the GPU's own counters were read of every stage that ran.
+bool measured(const Report& report);
+
+// --counters: a row a launch of every stage.
+std::string format_counters(const Report& report, const TextStyle& style);
+
+// The number of the stage that `stage` changes, of those that there are; nothing for one that
+// removes nothing.
+std::optional<int> changed_by(const Stage& stage, std::span<const Stage> stages);
+
+// The file of the rung with this number; empty where there is none.
+std::string_view rung_source(int number);
+
+}  // namespace reduce_ladder
