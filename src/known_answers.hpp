@@ -17,16 +17,18 @@ namespace reduce_ladder {
 // function of n, seed and i.
 Fill exact_integers(Index n, std::uint64_t seed);
 
-// Whole numbers of up to 24 bits, each of which meets its negative far away, and a few small ones
-// that are left: the sum is small, exact in double, and lost in float32.
+// Whole numbers of up to 24 bits, positive in the first half and their negatives mirrored in the
+// second, and a few small ones that are left: partial sums grow, so that float32 rounds them by far
+// more than the sum, which is small, and exact in double.
 Fill cancelling_integers(Index n, std::uint64_t seed);
 
 // Runs every stage of `planned` that can run here, and returns what came of each, in their order.
 //   once     exact integers, n of them, with NaN behind the last (up to kMostHeld)
 //   also     one 1 among zeros, and one NaN among ones, at ends and borders, over bases 0 to 3
-//   values
-//            past a 16-byte border, NaN behind the last; over at most 70,001 values, an odd number
-//   and      cancelling integers, of stages that promise more than float32 does
+//            values past a 16-byte border, NaN behind the last; over at most 70,001 values, an odd
+//            number
+//   and      cancelling integers of three seeds, over 4099 values and over as many as above, for
+//            stages that promise more than float32 does
 // Thoroughness::full does that for all block sizes, at sizes around warps, blocks and what a block
 // takes at once, and the exact integers also over misaligned bases.
 // The device's input is gone in the end. Empty if interrupted. Throws CudaError, OutOfMemoryError.

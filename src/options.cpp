@@ -421,7 +421,7 @@ ParsedOptions parse_options(int argc, const char* const* argv, std::span<const S
             text, {{"quick", Thoroughness::quick}, {"full", Thoroughness::full}});
       },
       "HOW",
-      "Runs over arrays whose sum is known: quick (default;\nsome 25 a stage) or full (thousands, "
+      "Runs over arrays whose sum is known: quick (default;\n25 to 31 a stage) or full (thousands, "
       "of all block\nsizes and of sizes around their borders)");
   add_value(app, "--json", options.json, parse_output, "FILE",
             "Write the results as JSON; with - to standard output,\nand the report then goes to "

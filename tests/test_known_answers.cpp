@@ -3,12 +3,16 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <random>
+#include <span>
 #include <vector>
 
 #include "reference.hpp"
+#include "verify.hpp"
 
 namespace reduce_ladder {
 namespace {
@@ -63,6 +67,43 @@ TEST(KnownAnswers, CancellingNumbersDoNotCancel) {
   float in_float = 0;
   for (const float x : values) in_float += x;
   EXPECT_GT(std::fabs(in_float - reference.sum), 0x1p-20 * std::fabs(reference.sum));
+}
+
+// As a block of 256 threads adds up a value each.
+float block_sum(std::span<const float> values) {
+  std::array<float, 256> sums{};
+  std::ranges::copy(values, sums.begin());
+  for (std::size_t half = sums.size() / 2; half > 0; half /= 2) {
+    for (std::size_t t = 0; t < half; ++t) sums[t] += sums[t + half];
+  }
+  return sums[0];
+}
+
+TEST(KnownAnswers, CancellingNumbersAreAddedRightInFloat32ByChance) {
+  constexpr std::size_t kBlock = 256;
+  constexpr Index kDepth = 30;
+  std::mt19937 random(3);
+  for (const Index n : {Index{4099}, Index{70'001}}) {
+    int right = 0;
+    for (std::uint64_t seed = 0; seed < 100; ++seed) {
+      const std::vector<float> values = values_of(cancelling_integers(n, seed), n);
+      const Reference reference = compute_reference(values);
+      const double bound = error_bound(Accumulation::compensated, reference, kDepth);
+      std::vector<float> partials;
+      for (std::size_t begin = 0; begin < n; begin += kBlock) {
+        const std::size_t size = std::min<std::size_t>(kBlock, n - begin);
+        partials.push_back(block_sum(std::span(values).subspan(begin, size)));
+      }
+      for (int order = 0; order < 20; ++order) {
+        std::shuffle(partials.begin(), partials.end(), random);
+        float sum = 0;
+        for (const float partial : partials) sum += partial;
+        right += std::fabs(sum - reference.sum) <= bound ? 1 : 0;
+      }
+    }
+    // Half a percent; several questions make that one in millions.
+    EXPECT_LE(right, 10) << "of 2000, over " << n << " values";
+  }
 }
 
 TEST(KnownAnswers, APieceIsNotThatOfTheWhole) {
