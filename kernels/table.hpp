@@ -120,7 +120,7 @@ inline constexpr Stage kStages[] = {
      .launch = launch_last_block<float, SumInDouble>,
      .accumulation = fp64},
     {.number = 15, .name = "compensated",
-     .idea = "every addition keeps its own error (TwoSum)",
+     .idea = "every addition keeps its own error (FastTwoSum)",
      .removes = "the need for fp64 units",
      .determinism = run_to_run,
      .plan = last_block_plan<float, FloatAndError>,
