@@ -39,7 +39,9 @@ std::optional<double> expected_error(Accumulation accumulation, const Reference&
                                      Index depth);
 
 // Judges all `results` (one a repeat, at least one) against error_bound(); the worst one decides.
-// Of a stage that is exact, the bits have to be those of the exact sum, rounded once.
+// A stage that is exact has to give the exact sum, rounded once; any NaN is like any other, and
+// zeros are alike whatever their sign. An infinity or a NaN is no failure where partial sums in
+// float32 can overflow to it; nor is an infinity of a sum in fp64 that rounding can take there.
 Verification verify(std::span<const float> results, const Reference& reference, Index depth,
                     Index flushes = 0, Accumulation accumulation = Accumulation::fp32);
 // Likewise, of the results of a stage by that plan.
