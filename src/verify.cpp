@@ -120,6 +120,12 @@ Verification judge(float result, const Reference& reference, Index depth, Index 
           fmt::format("off by {:.6g} where {:.6g} is allowed", error, bound)};
 }
 
+// A result of 0 would keep a bound of A and more.
+double infinite_from_one(double factor) {
+  if (factor < 1) return factor;
+  return kInfinity;
+}
+
 // How many float32 values further `high` is than `low`. -0 and +0 are one value here.
 std::uint32_t floats_between(float low, float high) {
   const auto position = [](float x) {
@@ -147,9 +153,7 @@ double gamma(Index depth, double unit_roundoff) {
 
 double error_factor(Index depth, Index n) {
   const double any_order = static_cast<double>(std::max<Index>(n, 1) - 1) * kUnitRoundoff;
-  const double factor = std::min(gamma(depth), any_order);
-  if (factor < 1) return factor;
-  return kInfinity;
+  return infinite_from_one(std::min(gamma(depth), any_order));
 }
 
 double error_bound(Accumulation accumulation, const Reference& reference, Index depth,
@@ -159,9 +163,11 @@ double error_bound(Accumulation accumulation, const Reference& reference, Index 
   const double of_result = kUnitRoundoff * std::fabs(reference.sum);
   switch (accumulation) {
     case Accumulation::fp64:
-      return of_result + (1 + kUnitRoundoff) * gamma(depth, kDoubleRoundoff) * reference.abs_sum;
+      return of_result + (1 + kUnitRoundoff) * infinite_from_one(gamma(depth, kDoubleRoundoff)) *
+                             reference.abs_sum;
     case Accumulation::compensated:
-      return of_result + (1 + kUnitRoundoff) * gamma(depth) * gamma(2 * depth) * reference.abs_sum;
+      return of_result + (1 + kUnitRoundoff) * infinite_from_one(gamma(depth) * gamma(2 * depth)) *
+                             reference.abs_sum;
     case Accumulation::exact:
       return of_result;
     case Accumulation::fp32:

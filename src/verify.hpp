@@ -28,7 +28,7 @@ double error_factor(Index depth, Index n);
 //                dot product", proposition 4.5, with a tree in the place of a loop: it loses at
 //                most gamma(h) A in all, which is added up with a depth of 2h)
 //   exact        u |s|: one rounding
-// Infinite where that says nothing.
+// Infinite where that says nothing: where a result of 0 would keep it.
 double error_bound(Accumulation accumulation, const Reference& reference, Index depth,
                    Index flushes = 0);
 

@@ -310,6 +310,17 @@ TEST(Verify, AnExactStageThatIsRightHasAnErrorOrABoundThatIsNotANumber) {
   }
 }
 
+TEST(Verify, ABoundOfTheCompensatedSumThatZeroWouldKeepIsAPass) {
+  const Reference reference{.sum = 5, .abs_sum = 5, .method = ""};
+  for (const auto& [depth, verdict] : {std::pair(Index{5'000'000}, Verdict::failed),
+                                       {Index{6'000'000}, Verdict::skipped},
+                                       {Index{1} << 23U, Verdict::skipped},
+                                       {Index{1} << 40U, Verdict::skipped}}) {
+    EXPECT_EQ(judged(Accumulation::compensated, 0, reference, depth), verdict) << depth;
+  }
+  EXPECT_TRUE(std::isinf(error_bound(Accumulation::compensated, reference, 6'000'000)));
+}
+
 TEST(Verify, AnExpectationIsMadeForWhatDoesNotRoundByChance) {
   const Reference reference{.sum = 3, .abs_sum = 5, .method = "", .n = 100};
   EXPECT_DOUBLE_EQ(expected_error(Accumulation::fp32, reference, 16).value(), 4 * kRoundoff * 5);
