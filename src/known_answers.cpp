@@ -180,17 +180,19 @@ bool ask_structural(Examiner& examiner, Index n, const Shape& shape, Thoroughnes
   return true;
 }
 
-bool ask_all(Examiner& examiner, const Shape& shape, Index n, Thoroughness thoroughness) {
+bool ask_all(Examiner& examiner, const Shape& shape, Index n, unsigned asked_misalignment,
+             Thoroughness thoroughness) {
   Question whole = whole_numbers(n);
-  if (!examiner.ask(whole, shape, 0)) return false;
+  if (!examiner.ask(whole, shape, asked_misalignment)) return false;
   if (n > 0) {
     const Index small = (std::min(n, kStructuralSize) - 1) | 1U;  // odd, so that there is a tail
     if (!ask_structural(examiner, small, shape, Thoroughness::quick)) return false;
-    if (!ask_cancelling(examiner, small, shape, 0)) return false;
+    if (!ask_cancelling(examiner, small, shape, asked_misalignment)) return false;
   }
   if (thoroughness == Thoroughness::quick) return true;
 
-  for (unsigned misalignment = 1; misalignment <= kMaxMisalignment; ++misalignment) {
+  for (unsigned misalignment = 0; misalignment <= kMaxMisalignment; ++misalignment) {
+    if (misalignment == asked_misalignment) continue;
     if (!examiner.ask(whole, shape, misalignment)) return false;
   }
   for (unsigned block = kMinBlock; block <= kMaxBlock; block *= 2) {
@@ -242,7 +244,8 @@ std::vector<KnownAnswers> check_known_answers(Device& device, std::span<const Pl
                                               const Interrupted& interrupted) {
   Examiner examiner(device, planned, progress, interrupted);
   const Shape shape{.block = what.block, .machine = device.info().machine, .grid = what.grid};
-  if (!ask_all(examiner, shape, n, what.verify.value_or(Thoroughness::quick))) return {};
+  const Thoroughness thoroughness = what.verify.value_or(Thoroughness::quick);
+  if (!ask_all(examiner, shape, n, what.misalignment, thoroughness)) return {};
   return std::move(examiner).answers();
 }
 

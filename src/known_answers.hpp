@@ -23,14 +23,15 @@ Fill exact_integers(Index n, std::uint64_t seed);
 Fill cancelling_integers(Index n, std::uint64_t seed);
 
 // Runs every stage of `planned` that can run here, and returns what came of each, in their order.
-//   once     exact integers, n of them, with NaN behind the last (up to kMostHeld)
+//   once     exact integers, n of them, over the base that was asked for, with NaN behind the last
+//            (up to kMostHeld)
 //   also     one 1 among zeros, and one NaN among ones, at ends and borders, over bases 0 to 3
 //            values past a 16-byte border, NaN behind the last; over at most 70,001 values, an odd
 //            number
 //   and      cancelling integers of three seeds, over 4099 values and over as many as above, for
 //            stages that promise more than float32 does
 // Thoroughness::full does that for all block sizes, at sizes around warps, blocks and what a block
-// takes at once, and the exact integers also over misaligned bases.
+// takes at once, and the exact integers also over the other bases.
 // The device's input is gone in the end. Empty if interrupted. Throws CudaError, OutOfMemoryError.
 std::vector<KnownAnswers> check_known_answers(Device& device, std::span<const PlannedStage> planned,
                                               Index n, const Climb& what, const Progress& progress,

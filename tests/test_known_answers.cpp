@@ -9,8 +9,10 @@
 #include <cstdlib>
 #include <random>
 #include <span>
+#include <utility>
 #include <vector>
 
+#include "other_stages.hpp"
 #include "reference.hpp"
 #include "verify.hpp"
 
@@ -115,6 +117,18 @@ TEST(KnownAnswers, APieceIsNotThatOfTheWhole) {
   }
 }
 
+// Notes how many values are loaded, and over which base.
+class RecordingDevice final : public testing::OtherStages {
+ public:
+  using Device::load;
+  using OtherStages::OtherStages;
+  void load(std::span<const float> values, unsigned misalignment) override {
+    loaded.emplace_back(values.size(), misalignment);
+    OtherStages::load(values, misalignment);
+  }
+  std::vector<std::pair<Index, unsigned>> loaded;
+};
+
 TEST(KnownAnswers, DoNotReachAStageOrAreWrongForOneThatIsRight) {
   const auto device = make_simulated_device(3);
   Climb what;
@@ -133,6 +147,25 @@ TEST(KnownAnswers, DoNotReachAStageOrAreWrongForOneThatIsRight) {
       }
     }
   }
+}
+
+TEST(KnownAnswers, AreAskedOverAnotherBaseThanTheOneThatWasAskedFor) {
+  const auto device = make_simulated_device(3);
+  const Stage& stage = device->stages()[7];
+  RecordingDevice recording(*device, std::span(&stage, 1));
+  Climb what;
+  what.stages = {stage.number};
+  what.misalignment = 3;
+  what.verify = Thoroughness::quick;
+  static_cast<void>(check_known_answers(
+      recording, plan_stages(recording, 1000, what), 1000, what, [](std::string_view) {},
+      [] { return false; }));
+  // The others are an odd number, and so is what is loaded of them, with padding behind.
+  std::vector<unsigned> of_whole_numbers;
+  for (const auto& [n, misalignment] : recording.loaded) {
+    if (n % 2 == 0) of_whole_numbers.push_back(misalignment);
+  }
+  EXPECT_EQ(of_whole_numbers, std::vector{3U});
 }
 
 TEST(KnownAnswers, GoOnWhenInterrupted) {
