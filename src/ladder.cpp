@@ -7,6 +7,8 @@
 #include <cmath>
 #include <ctime>
 #include <limits>
+#include <set>
+#include <utility>
 
 #include "known_answers.hpp"
 #include "reduce_ladder/errors.hpp"
@@ -40,17 +42,33 @@ bool probes_everything(const Stage& stage, const Climb& what) {
   return stage.determinism == Determinism::gpu_to_gpu && what.repeats > 1;
 }
 
-// Shapes of launches over which a stage that promises the same bits whatever the shape is probed.
-std::vector<Plan> other_shapes(const Device& device, const Stage& stage, Index n) {
-  std::vector<Plan> plans;
+struct OtherShape {
+  Plan plan;
+  std::string name;
+};
+
+// Shapes of launches over which a stage that promises the same bits whatever the shape is probed:
+// none twice, and none that is `usual`.
+std::vector<OtherShape> other_shapes(const Device& device, const Stage& stage, Index n,
+                                     const Plan& usual) {
+  std::vector<OtherShape> shapes;
+  std::set<std::pair<unsigned, unsigned>> seen;
+  const auto is_new = [&seen](const Plan& plan) {
+    return seen.emplace(plan.passes.front().grid, plan.passes.front().block).second;
+  };
+  is_new(usual);
+  const auto add = [&](const Shape& shape, std::string name) {
+    Plan plan = stage.plan(n, shape);
+    if (is_new(plan)) shapes.push_back({std::move(plan), std::move(name)});
+  };
   const Machine& machine = device.info().machine;
   for (unsigned block = kMinBlock; block <= kMaxBlock; block *= 2) {
-    plans.push_back(stage.plan(n, {block, machine}));
+    add({block, machine}, fmt::format("block {}", block));
   }
   for (const unsigned grid : {1U, 7U, 1000U}) {
-    plans.push_back(stage.plan(n, {std::nullopt, machine, grid}));
+    add({std::nullopt, machine, grid}, fmt::format("grid {}", grid));
   }
-  return plans;
+  return shapes;
 }
 
 // Nothing if interrupted before the last run.
@@ -78,10 +96,14 @@ std::optional<StageResult> run_stage(Device& device, const Stage& stage, const P
       progress(fmt::format("stage {}: run {} of {}", stage.name, i + 1, what.repeats));
       results.push_back(device.run(stage, plan, poison));
     }
+    result.verification = verify(results, reference, stage, plan);
     if (probes_everything(stage, what)) {
-      for (const Plan& other : other_shapes(device, stage, reference.n)) {
+      for (const auto& [other, name] : other_shapes(device, stage, reference.n, plan)) {
         if (interrupted()) return std::nullopt;
-        results.push_back(device.run(stage, other, poison));
+        const float of_other = device.run(stage, other, poison);
+        keep_worse(result.verification, verify(std::span(&of_other, 1), reference, stage, other),
+                   name);
+        results.push_back(of_other);
         ++shapes;
       }
     }
@@ -92,13 +114,18 @@ std::optional<StageResult> run_stage(Device& device, const Stage& stage, const P
                            .bound = error_bound(stage.accumulation, reference, result.depth),
                            .note = fault.what()};
     result.probe = probe(results, stage.determinism);
+    result.probe.repeats = std::min(result.probe.repeats, what.repeats);
     return result;
   }
-  if (of_permuted) results.push_back(*of_permuted);
+  if (of_permuted) {
+    keep_worse(result.verification, verify(std::span(&*of_permuted, 1), reference, stage, plan),
+               "reversed order");
+    results.push_back(*of_permuted);
+  }
   result.result = results.front();
-  result.verification = verify(results, reference, stage, plan);
   result.verification.expected = expected_error(stage.accumulation, reference, result.depth);
   result.probe = probe(results, stage.determinism);
+  result.probe.repeats = what.repeats;
   result.probe.shapes = shapes;
   result.probe.permuted = of_permuted.has_value();
   if (answers.wrong > 0) {

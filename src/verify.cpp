@@ -188,10 +188,8 @@ Verification verify(std::span<const float> results, const Reference& reference, 
                     Index flushes, Accumulation accumulation) {
   Verification worst = judge(results.front(), reference, depth, flushes, accumulation);
   for (std::size_t i = 1; i < results.size(); ++i) {
-    Verification next = judge(results[i], reference, depth, flushes, accumulation);
-    if (severity(next) <= severity(worst)) continue;
-    worst = std::move(next);
-    if (!worst.note.empty()) worst.note += fmt::format(" (repeat {} of {})", i + 1, results.size());
+    keep_worse(worst, judge(results[i], reference, depth, flushes, accumulation),
+               fmt::format("repeat {} of {}", i + 1, results.size()));
   }
   return worst;
 }
@@ -199,6 +197,12 @@ Verification verify(std::span<const float> results, const Reference& reference, 
 Verification verify(std::span<const float> results, const Reference& reference, const Stage& stage,
                     const Plan& plan) {
   return verify(results, reference, plan.depth(), plan.atomic_depth, stage.accumulation);
+}
+
+void keep_worse(Verification& worst, Verification next, std::string_view which) {
+  if (severity(next) <= severity(worst)) return;
+  worst = std::move(next);
+  if (!worst.note.empty()) worst.note += fmt::format(" ({})", which);
 }
 
 Probe probe(std::span<const float> results, Determinism claimed) {

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <span>
+#include <string_view>
 
 #include "reduce_ladder/results.hpp"
 
@@ -47,6 +48,9 @@ Verification verify(std::span<const float> results, const Reference& reference, 
 // Likewise, of the results of a stage by that plan.
 Verification verify(std::span<const float> results, const Reference& reference, const Stage& stage,
                     const Plan& plan);
+
+// Takes `next` for `worst` if it is worse, with `which` run that was behind its note.
+void keep_worse(Verification& worst, Verification next, std::string_view which);
 
 // Counts the bit patterns of `results` and weighs them against the claim. NaNs count by their bits;
 // min and max leave them out (NaN where nothing else is there).

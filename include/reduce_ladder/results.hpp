@@ -62,8 +62,8 @@ struct Probe {
     untested,   // fewer than two repeats
   };
   Determinism claimed = Determinism::run_to_run;
-  unsigned repeats = 0;
-  unsigned distinct = 0;  // bit patterns
+  unsigned repeats = 0;   // of the same launch over the same values
+  unsigned distinct = 0;  // bit patterns of all runs
   float min = 0;
   float max = 0;
   std::uint32_t span_ulps = 0;  // float32 values from min to max; 0 where all are the same
