@@ -71,6 +71,12 @@ std::vector<OtherShape> other_shapes(const Device& device, const Stage& stage, I
   return shapes;
 }
 
+// What the output holds before a run: a stage that writes nothing must not look like one that is
+// right.
+float poison_for(const Reference& reference) {
+  return std::isnan(reference.sum) ? 0 : Device::kNan;
+}
+
 // Nothing if interrupted before the last run.
 std::optional<StageResult> run_stage(Device& device, const Stage& stage, const Plan& plan,
                                      const Climb& what, const Reference& reference,
@@ -86,8 +92,7 @@ std::optional<StageResult> run_stage(Device& device, const Stage& stage, const P
   }
   result.depth = plan.depth();
   result.known_answers = answers;
-  // A stage that writes nothing must not look like one that found the NaN in the data.
-  const float poison = std::isnan(reference.sum) ? 0 : Device::kNan;
+  const float poison = poison_for(reference);
   std::vector<float> results;
   unsigned shapes = 1;
   try {
@@ -141,23 +146,27 @@ std::optional<StageResult> run_stage(Device& device, const Stage& stage, const P
   return result;
 }
 
-// What stages that are probed so return over the values in reversed order; in the order of
-// `planned`, nothing for the others. The device's input is gone in the end.
-std::vector<std::optional<float>> run_over_reversed(Device& device, const Input& input,
+bool runs_over_reversed(const PlannedStage& planned, const Climb& what) {
+  return !planned.obstacle && probes_everything(*planned.stage, what);
+}
+
+// What stages that are probed so return over the loaded values, which are in reversed order; in the
+// order of `planned`, nothing for the others, nor for those after an interruption.
+std::vector<std::optional<float>> run_over_reversed(Device& device,
                                                     std::span<const PlannedStage> planned,
-                                                    const Climb& what, const Progress& progress) {
+                                                    const Climb& what, const Reference& reference,
+                                                    const Progress& progress,
+                                                    const Interrupted& interrupted) {
   std::vector<std::optional<float>> results(planned.size());
-  bool loaded = false;
   for (std::size_t i = 0; i < planned.size(); ++i) {
-    const auto& [stage, plan, obstacle] = planned[i];
-    if (obstacle || !probes_everything(*stage, what)) continue;
-    progress(fmt::format("stage {}: run over the values in reversed order", stage->name));
-    if (!loaded) load_reversed(device, input, what.misalignment);
-    loaded = true;
+    if (!runs_over_reversed(planned[i], what)) continue;
+    if (interrupted()) break;
+    const Stage& stage = *planned[i].stage;
+    progress(fmt::format("stage {}: run over the values in reversed order", stage.name));
     try {
-      results[i] = device.run(*stage, plan);
+      results[i] = device.run(stage, planned[i].plan, poison_for(reference));
     } catch (const SimulatorFault&) {
-      results[i] = Device::kNan;  // the run over the values themselves will say what
+      results[i] = poison_for(reference);  // the run over the values themselves will say what
     }
   }
   return results;
@@ -209,24 +218,39 @@ Report climb(Device& device, const Input& input, const Climb& what, const Progre
   std::vector<KnownAnswers> answers(planned.size());
   if (what.verify) {
     answers = check_known_answers(device, planned, input.info.n, what, progress, interrupted);
-    if (answers.size() < planned.size()) {
-      report.incomplete = true;
-      return report;
-    }
   }
-  const std::vector<std::optional<float>> of_permuted =
-      run_over_reversed(device, input, planned, what, progress);
+  const auto stopped = [&] {
+    report.incomplete = interrupted() || answers.size() < planned.size();
+    return report.incomplete;
+  };
+  if (stopped()) return report;
+  const bool reversed = std::ranges::any_of(
+      planned, [&](const PlannedStage& next) { return runs_over_reversed(next, what); });
   progress("loading the input");
-  load(device, input, what.misalignment);
+  if (reversed) {
+    load_reversed(device, input, what.misalignment);
+  } else {
+    load(device, input, what.misalignment);
+  }
+  if (stopped()) return report;
   progress("reference sum on the CPU");
   report.reference = compute_reference(input);
+  std::vector<std::optional<float>> of_permuted(planned.size());
+  if (reversed) {
+    of_permuted =
+        run_over_reversed(device, planned, what, *report.reference, progress, interrupted);
+    if (stopped()) return report;
+    progress("loading the input");
+    load(device, input, what.misalignment);
+  }
+  if (stopped()) return report;
   report.state_before = device.state();
   if (what.timed) measure_ceilings(device, what.sampling, report);
   for (std::size_t i = 0; i < planned.size(); ++i) {
     const auto& [stage, plan, obstacle] = planned[i];
     auto result = obstacle ? skipped(*stage, *obstacle)
-                           : run_stage(device, *stage, plan, what, report.reference, of_permuted[i],
-                                       answers[i], progress, interrupted);
+                           : run_stage(device, *stage, plan, what, *report.reference,
+                                       of_permuted[i], answers[i], progress, interrupted);
     if (!result) {
       report.incomplete = true;
       break;

@@ -343,6 +343,18 @@ void add_launch_shape(Facts& facts, const Report& report) {
   }
 }
 
+void add_reference(Facts& facts, const Reference& reference) {
+  facts.add("reference", fmt::format("{} ({}), A = sum|x| = {}", shortest(reference.sum),
+                                     reference.method, shortest(reference.abs_sum)));
+  if (reference.sum_as_float && reference.fp64_loop) {
+    facts.add("", fmt::format("rounded to float32 {}; a plain fp64 loop gives {}",
+                              shortest(*reference.sum_as_float), shortest(*reference.fp64_loop)));
+  }
+  if (const std::optional<double> condition = condition_number(reference)) {
+    facts.add("", fmt::format("condition number A / |sum| = {:.4g}", *condition));
+  }
+}
+
 std::string share_of_theoretical(double bandwidth, double theoretical) {
   return fmt::format("{:.1f}% of the theoretical {:.1f} GB/s", bandwidth / theoretical * 100,
                      theoretical / 1e9);
@@ -393,7 +405,7 @@ std::vector<Column> verification_columns(const Report& report) {
   std::vector<Column> columns = {
       column("rel error", report,
              [&](const StageResult& r) {
-               return r.ran ? relative_error(r.verification.error, report.reference.sum) : "-";
+               return r.ran ? relative_error(r.verification.error, report.reference->sum) : "-";
              }),
       column("% bound", report, [](const StageResult& r) -> std::string {
         const Verification& v = r.verification;
@@ -714,16 +726,7 @@ std::string format_report(const Report& report, const TextStyle& style) {
   add_input(facts, report);
   add_cache(facts, report);
   add_launch_shape(facts, report);
-  facts.add("reference", fmt::format("{} ({}), A = sum|x| = {}", shortest(report.reference.sum),
-                                     report.reference.method, shortest(report.reference.abs_sum)));
-  if (report.reference.sum_as_float && report.reference.fp64_loop) {
-    facts.add("", fmt::format("rounded to float32 {}; a plain fp64 loop gives {}",
-                              shortest(*report.reference.sum_as_float),
-                              shortest(*report.reference.fp64_loop)));
-  }
-  if (const std::optional<double> condition = condition_number(report.reference)) {
-    facts.add("", fmt::format("condition number A / |sum| = {:.4g}", *condition));
-  }
+  if (report.reference) add_reference(facts, *report.reference);
   add_ceilings(facts, report);
   add_floor(facts, report);
   std::string text = facts.lines() + '\n';

@@ -134,7 +134,7 @@ TEST(Ladder, FailsAStageThatIsRight) {
   EXPECT_TRUE(report.state_before && report.state_after);
   EXPECT_EQ(report.stages[0].time->median, 2e-6);
   EXPECT_EQ(report.stages[0].launches, 1U);
-  EXPECT_EQ(report.reference.sum, 10.0);
+  EXPECT_EQ(report.reference->sum, 10.0);
 }
 
 TEST(Ladder, Failure19_KernelThatNeverRanPasses) {
@@ -208,6 +208,30 @@ TEST(Ladder, CallsAFailureInAnotherShapeOrOrderARepeat) {
     EXPECT_EQ(report.stages[0].verification.verdict, Verdict::failed) << label;
     EXPECT_THAT(report.stages[0].verification.note, ::testing::EndsWith(label));
     EXPECT_EQ(report.stages[0].probe.distinct, 2U) << label;
+  }
+}
+
+TEST(Ladder, PassesAStageThatWritesNothingOverReversedValues) {
+  for (const float value : {2.5F, std::numeric_limits<float>::quiet_NaN()}) {
+    std::vector<float> answers(10, 4 * value);
+    answers[0] = kWritesNothing;
+    ScriptedDevice device(answers);
+    const Report report = climb_any_launch(device, value);
+    EXPECT_EQ(report.stages[0].verification.verdict, Verdict::failed) << value;
+  }
+}
+
+TEST(Ladder, LoadsAddsOrRunsAfterAnInterruption) {
+  for (const unsigned questions : {0U, 1U, 2U, 3U, 4U}) {
+    SCOPED_TRACE(questions);
+    ScriptedDevice device({10.0F});
+    const Report report = climb_any_launch(device, 2.5F, questions);
+    EXPECT_TRUE(report.incomplete);
+    EXPECT_TRUE(report.stages.empty());
+    EXPECT_FALSE(report.copy) << "nothing is measured";
+    EXPECT_EQ(device.loads, questions == 0 ? 0U : questions < 4 ? 1U : 2U);
+    EXPECT_EQ(report.reference.has_value(), questions >= 2);
+    EXPECT_EQ(device.ran.size(), questions < 3 ? 0U : 1U);
   }
 }
 

@@ -198,7 +198,7 @@ TEST(Report, SmallAndLargeSharesStayReadable) {
 
 TEST(Report, ASumOfZeroHasNoRelativeError) {
   Report report = simulated_report();
-  report.reference.sum = 0;
+  report.reference->sum = 0;
   EXPECT_EQ(words_of(line_with(format_report(report), "1  modulo"))[4], "inf");
 }
 
@@ -519,6 +519,14 @@ TEST(Report, TheFloorIsShownWithoutAStageToCompare) {
   EXPECT_EQ(line_with(text, "ms: "), "");
 }
 
+TEST(Report, InterruptedBeforeTheReferenceShowsOne) {
+  Report report = simulated_report();
+  report.incomplete = true;
+  report.stages.clear();
+  report.reference.reset();
+  EXPECT_EQ(format_report(report).find("reference"), std::string::npos);
+}
+
 TEST(Report, InterruptedBeforeTheFirstStageHasNoTables) {
   Report report = timed_report();
   report.incomplete = true;
@@ -614,8 +622,8 @@ TEST(Report, NamesFromOutsideCannotBreakLinesOrDriveTheTerminal) {
 
 TEST(Report, SpecialSumsHaveNoSignOfNan) {
   Report report = simulated_report();
-  report.reference.sum = -kNan;
-  report.reference.abs_sum = kInf;
+  report.reference->sum = -kNan;
+  report.reference->abs_sum = kInf;
   report.stages[0].probe.min = std::numeric_limits<float>::quiet_NaN();
   report.stages[0].probe.max = -std::numeric_limits<float>::quiet_NaN();
   const std::string text = format_report(report);

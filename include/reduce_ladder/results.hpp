@@ -115,7 +115,7 @@ struct Report {
   std::optional<unsigned> block;  // threads a block that were asked for; else each stage's own
   std::optional<unsigned> grid;   // blocks, likewise
   InputInfo input;
-  Reference reference;
+  std::optional<Reference> reference;  // absent where the run was interrupted before it
   CacheMode cache = CacheMode::cold;
   std::optional<Thoroughness> verify;  // absent where no known answers were asked for
   std::optional<CopyCeiling> copy;
