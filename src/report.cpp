@@ -534,17 +534,24 @@ std::string format_time_legend(const Report& report, const std::vector<Column>& 
   return legend;
 }
 
-// The stages whose bound is another one, to go on with after theirs.
-std::string rounded_once(const Report& report) {
-  std::vector<std::string> numbers;
-  for (const StageResult& result : report.stages) {
-    if (result.stage->accumulation != Accumulation::fp32) {
-      numbers.push_back(number_of(*result.stage));
+// The stages whose bound is another one, and that, to go on with after the bound of the others.
+std::string other_bounds(const Report& report) {
+  constexpr std::array<std::pair<Accumulation, std::string_view>, 3> kBounds = {{
+      {Accumulation::fp64, "u |sum| + (1 + u) h v / (1 - h v) A with v = 2^-53"},
+      {Accumulation::compensated, "u |sum| + (1 + u) gamma(h) gamma(2h) A"},
+      {Accumulation::exact, "u |sum|"},
+  }};
+  std::string text;
+  for (const auto& [accumulation, bound] : kBounds) {
+    std::vector<std::string> numbers;
+    for (const StageResult& result : report.stages) {
+      if (result.stage->accumulation == accumulation) numbers.push_back(number_of(*result.stage));
     }
+    if (numbers.empty()) continue;
+    text += fmt::format("; of {} {}, {}", numbers.size() == 1 ? "stage" : "stages",
+                        join(numbers, ", "), bound);
   }
-  if (numbers.empty()) return "";
-  return fmt::format("; of {} {}, little more than one rounding of the sum",
-                     numbers.size() == 1 ? "stage" : "stages", join(numbers, ", "));
+  return text;
 }
 
 // What came of the runs over data whose sum is known.
@@ -573,7 +580,7 @@ std::string format_legend(const Report& report, const std::vector<Column>& colum
     legend +=
         wrap("% bound: ",
              fmt::format("the error as a share of gamma(h) A, the bound of the stage's own tree{}",
-                         rounded_once(report)),
+                         other_bounds(report)),
              width);
   }
   if (has(columns, "% chance")) {
