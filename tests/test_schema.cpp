@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "input.hpp"
+#include "ladder.hpp"
 #include "report.hpp"
 #include "sample_report.hpp"
 
@@ -170,6 +172,16 @@ TEST(Schema, AcceptsAnyShapeThatCanBeAskedFor) {
   EXPECT_THAT(problems(report), IsEmpty());
 }
 
+TEST(Schema, AcceptsAReportOfNoValues) {
+  const auto device = make_simulated_device(1);
+  Climb what;
+  for (const Stage& stage : device->stages()) what.stages.push_back(stage.number);
+  what.verify = Thoroughness::quick;
+  const Report report = climb(*device, generate_uniform(0, 42), what, [](std::string_view) {});
+  EXPECT_TRUE(passed(report));
+  EXPECT_THAT(problems(report), IsEmpty());
+}
+
 TEST(Schema, AcceptsNumbersThatJsonLacks) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
@@ -242,7 +254,7 @@ TEST(Schema, RefusesWordsAndNumbersThatMeanNothing) {
       {"/verdict", "skipped"},
       {"/block", 48},
       {"/grid", 0},
-      {"/input/n", 0},
+      {"/input/n", -1},
       {"/input/n", 1.5},
       {"/input/seed", -1},
       {"/input/misalignment", 4},
