@@ -13,8 +13,8 @@ namespace reduce_ladder {
 
 // n whole numbers of random signs, such that partial sums are exact in float32 whatever the order
 // of the additions: with magnitudes up to m, none of them exceeds 2^24 but with a probability below
-// 10^-40 (m is at most 2^24 / (8 sqrt(n)), which is thirteen standard deviations). Value i is a
-// function of n, seed and i.
+// 10^-20 (m is at most 2^24 / (8 sqrt(n)), so that 2^24 is at least ten standard deviations of the
+// sum, and thirteen where m is large). Value i is a function of n, seed and i.
 Fill exact_integers(Index n, std::uint64_t seed);
 
 // Whole numbers of up to 24 bits, positive in the first half and their negatives mirrored in the
