@@ -1,8 +1,10 @@
 // A sum in fp64 needs units that most GPUs have few of.
-// Here each addition in float32 keeps what it rounded away, exactly, by five more of them (TwoSum:
-// Knuth, The Art of Computer Programming, volume 2, section 4.2.2): rung 11 with sums of two
-// floats.
+// Here each addition in float32 keeps what it rounded away, exactly, by two more of them
+// (FastTwoSum: Dekker 1971, "A floating-point technique for extending the available precision"):
+// rung 11 with sums of two floats.
 #pragma once
+
+#include <cmath>
 
 #include "11_last_block.cuh"
 
@@ -23,10 +25,12 @@ struct CompensatedSum {
   __device__ static FloatAndError identity() { return {0, 0}; }
   // Every operation has to be rounded by itself, in this order: algebra would make the error 0.
   __device__ static FloatAndError combine(FloatAndError a, FloatAndError b) {
-    const float sum = __fadd_rn(a.sum, b.sum);
-    const float of_b = __fadd_rn(sum, -a.sum);  // the part of the sum that b made
-    const float of_a = __fadd_rn(sum, -of_b);   // and a
-    const float error = __fadd_rn(__fadd_rn(a.sum, -of_a), __fadd_rn(b.sum, -of_b));
+    const bool in_order = fabsf(a.sum) >= fabsf(b.sum);
+    const float larger = in_order ? a.sum : b.sum;
+    const float smaller = in_order ? b.sum : a.sum;
+    const float sum = __fadd_rn(larger, smaller);
+    const float of_smaller = __fadd_rn(sum, -larger);  // the part of the sum that it made
+    const float error = __fadd_rn(smaller, -of_smaller);
     return {sum, __fadd_rn(__fadd_rn(a.error, b.error), error)};
   }
 };

@@ -29,7 +29,8 @@ inline constexpr unsigned kSpecials = kCounters + 2 * kBins;  // threads that me
 inline constexpr unsigned kExactWords = kSpecials + 3;
 
 // The whole sum is a number of digits to the base 2^16, a lane each; a counter of bin b begins at
-// digit b. 2^39 values of any size need 20 digits, and the one on top has the sign.
+// digit b. 2^40 values of any size, the most there can be, need 20 digits, and the one on top has
+// the sign.
 inline constexpr unsigned kTopDigit = 21;
 
 __device__ inline double power_of_two(int exponent) {

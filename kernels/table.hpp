@@ -134,7 +134,7 @@ inline constexpr Stage kStages[] = {
      .accumulation = fp64,
      .changes = 11},
     {.number = 15, .name = "compensated",
-     .idea = "every addition keeps its own error (TwoSum)",
+     .idea = "every addition keeps its own error (FastTwoSum)",
      .removes = "the need for fp64 units",
      .determinism = run_to_run,
      .plan = last_block_plan<float, FloatAndError>,

@@ -97,10 +97,10 @@ constexpr std::array kFields = {
     Field{"result",
           [](const Report&, const StageResult& s) { return s.ran ? shortest(s.result) : ""; }},
     Field{"reference",
-          [](const Report& r, const StageResult&) { return shortest(r.reference.sum); }},
+          [](const Report& r, const StageResult&) { return shortest(r.reference->sum); }},
     Field{"reference_as_float",
           [](const Report& r, const StageResult&) {
-            return r.reference.sum_as_float ? shortest(*r.reference.sum_as_float) : "";
+            return r.reference->sum_as_float ? shortest(*r.reference->sum_as_float) : "";
           }},
     Field{"error",
           [](const Report&, const StageResult& s) {
@@ -177,9 +177,11 @@ std::string input(const Report& report) {
   std::string text = fmt::format("\nInput: {}", plain(report.input.source));
   if (report.input.seed) text += fmt::format(", seed {}", *report.input.seed);
   if (report.input.misalignment > 0) text += ", " + past_border(report.input.misalignment);
-  text += fmt::format("; sum {}", shortest(report.reference.sum));
-  if (const std::optional<double> condition = condition_number(report.reference)) {
-    text += fmt::format(", condition number {:.4g}", *condition);
+  if (report.reference) {
+    text += fmt::format("; sum {}", shortest(report.reference->sum));
+    if (const std::optional<double> condition = condition_number(*report.reference)) {
+      text += fmt::format(", condition number {:.4g}", *condition);
+    }
   }
   return text + ".\n";
 }

@@ -72,6 +72,16 @@ Json or_null(const std::optional<T>& value) {
   return value ? Json(*value) : Json();
 }
 
+Json reference_json(const std::optional<Reference>& reference) {
+  if (!reference) return nullptr;
+  return {{"sum", number(reference->sum)},
+          {"abs_sum", number(reference->abs_sum)},
+          {"condition", number_or_null(condition_number(*reference))},
+          {"method", reference->method},
+          {"sum_as_float", number_or_null(reference->sum_as_float)},
+          {"fp64_loop", number_or_null(reference->fp64_loop)}};
+}
+
 Json state_json(const std::optional<MachineState>& state) {
   if (!state) return nullptr;
   return {{"sm_clock_hz", or_null(state->sm_clock)},
@@ -167,13 +177,7 @@ std::string to_json(const Report& report) {
                      {"cache", to_word(report.cache)},
                      {"verify", report.verify ? Json(to_word(*report.verify)) : Json()},
                      {"input", input_json(report.input)},
-                     {"reference",
-                      {{"sum", number(report.reference.sum)},
-                       {"abs_sum", number(report.reference.abs_sum)},
-                       {"condition", number_or_null(condition_number(report.reference))},
-                       {"method", report.reference.method},
-                       {"sum_as_float", number_or_null(report.reference.sum_as_float)},
-                       {"fp64_loop", number_or_null(report.reference.fp64_loop)}}},
+                     {"reference", reference_json(report.reference)},
                      {"ceilings", ceilings_json(report)},
                      {"floor_s", report.floor ? summary_json(*report.floor) : Json()},
                      {"stages", stages},

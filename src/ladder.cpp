@@ -8,6 +8,8 @@
 #include <ctime>
 #include <limits>
 #include <memory>
+#include <set>
+#include <utility>
 
 #include "known_answers.hpp"
 #include "reduce_ladder/errors.hpp"
@@ -41,17 +43,39 @@ bool probes_everything(const Stage& stage, const Climb& what) {
   return stage.determinism == Determinism::gpu_to_gpu && what.repeats > 1;
 }
 
-// Shapes of launches over which a stage that promises the same bits whatever the shape is probed.
-std::vector<Plan> other_shapes(const Device& device, const Stage& stage, Index n) {
-  std::vector<Plan> plans;
+struct OtherShape {
+  Plan plan;
+  std::string name;
+};
+
+// Shapes of launches over which a stage that promises the same bits whatever the shape is probed:
+// none twice, and none that is `usual`.
+std::vector<OtherShape> other_shapes(const Device& device, const Stage& stage, Index n,
+                                     const Plan& usual) {
+  std::vector<OtherShape> shapes;
+  std::set<std::pair<unsigned, unsigned>> seen;
+  const auto is_new = [&seen](const Plan& plan) {
+    return seen.emplace(plan.passes.front().grid, plan.passes.front().block).second;
+  };
+  is_new(usual);
+  const auto add = [&](const Shape& shape, std::string name) {
+    Plan plan = stage.plan(n, shape);
+    if (is_new(plan)) shapes.push_back({std::move(plan), std::move(name)});
+  };
   const Machine& machine = device.info().machine;
   for (unsigned block = kMinBlock; block <= kMaxBlock; block *= 2) {
-    plans.push_back(stage.plan(n, {block, machine}));
+    add({block, machine}, fmt::format("block {}", block));
   }
   for (const unsigned grid : {1U, 7U, 1000U}) {
-    plans.push_back(stage.plan(n, {std::nullopt, machine, grid}));
+    add({std::nullopt, machine, grid}, fmt::format("grid {}", grid));
   }
-  return plans;
+  return shapes;
+}
+
+// What the output holds before a run: a stage that writes nothing must not look like one that is
+// right.
+float poison_for(const Reference& reference) {
+  return std::isnan(reference.sum) ? 0 : Device::kNan;
 }
 
 // Nothing if interrupted before the last run.
@@ -69,8 +93,7 @@ std::optional<StageResult> run_stage(Device& device, const Stage& stage, const P
   }
   result.depth = plan.depth();
   result.known_answers = answers;
-  // A stage that writes nothing must not look like one that found the NaN in the data.
-  const float poison = std::isnan(reference.sum) ? 0 : Device::kNan;
+  const float poison = poison_for(reference);
   std::vector<float> results;
   unsigned shapes = 1;
   try {
@@ -79,10 +102,14 @@ std::optional<StageResult> run_stage(Device& device, const Stage& stage, const P
       progress(fmt::format("stage {}: run {} of {}", stage.name, i + 1, what.repeats));
       results.push_back(device.run(stage, plan, poison));
     }
+    result.verification = verify(results, reference, stage, plan);
     if (probes_everything(stage, what)) {
-      for (const Plan& other : other_shapes(device, stage, reference.n)) {
+      for (const auto& [other, name] : other_shapes(device, stage, reference.n, plan)) {
         if (interrupted()) return std::nullopt;
-        results.push_back(device.run(stage, other, poison));
+        const float of_other = device.run(stage, other, poison);
+        keep_worse(result.verification, verify(std::span(&of_other, 1), reference, stage, other),
+                   name);
+        results.push_back(of_other);
         ++shapes;
       }
     }
@@ -93,13 +120,18 @@ std::optional<StageResult> run_stage(Device& device, const Stage& stage, const P
                            .bound = error_bound(stage.accumulation, reference, result.depth),
                            .note = fault.what()};
     result.probe = probe(results, stage.determinism);
+    result.probe.repeats = std::min(result.probe.repeats, what.repeats);
     return result;
   }
-  if (of_permuted) results.push_back(*of_permuted);
+  if (of_permuted) {
+    keep_worse(result.verification, verify(std::span(&*of_permuted, 1), reference, stage, plan),
+               "reversed order");
+    results.push_back(*of_permuted);
+  }
   result.result = results.front();
-  result.verification = verify(results, reference, stage, plan);
   result.verification.expected = expected_error(stage.accumulation, reference, result.depth);
   result.probe = probe(results, stage.determinism);
+  result.probe.repeats = what.repeats;
   result.probe.shapes = shapes;
   result.probe.permuted = of_permuted.has_value();
   if (answers.wrong > 0) {
@@ -115,23 +147,27 @@ std::optional<StageResult> run_stage(Device& device, const Stage& stage, const P
   return result;
 }
 
-// What stages that are probed so return over the values in reversed order; in the order of
-// `planned`, nothing for the others. The device's input is gone in the end.
-std::vector<std::optional<float>> run_over_reversed(Device& device, const Input& input,
+bool runs_over_reversed(const PlannedStage& planned, const Climb& what) {
+  return !planned.obstacle && probes_everything(*planned.stage, what);
+}
+
+// What stages that are probed so return over the loaded values, which are in reversed order; in the
+// order of `planned`, nothing for the others, nor for those after an interruption.
+std::vector<std::optional<float>> run_over_reversed(Device& device,
                                                     std::span<const PlannedStage> planned,
-                                                    const Climb& what, const Progress& progress) {
+                                                    const Climb& what, const Reference& reference,
+                                                    const Progress& progress,
+                                                    const Interrupted& interrupted) {
   std::vector<std::optional<float>> results(planned.size());
-  bool loaded = false;
   for (std::size_t i = 0; i < planned.size(); ++i) {
-    const auto& [stage, plan, obstacle] = planned[i];
-    if (obstacle || !probes_everything(*stage, what)) continue;
-    progress(fmt::format("stage {}: run over the values in reversed order", stage->name));
-    if (!loaded) load_reversed(device, input, what.misalignment);
-    loaded = true;
+    if (!runs_over_reversed(planned[i], what)) continue;
+    if (interrupted()) break;
+    const Stage& stage = *planned[i].stage;
+    progress(fmt::format("stage {}: run over the values in reversed order", stage.name));
     try {
-      results[i] = device.run(*stage, plan);
+      results[i] = device.run(stage, planned[i].plan, poison_for(reference));
     } catch (const SimulatorFault&) {
-      results[i] = Device::kNan;  // the run over the values themselves will say what
+      results[i] = poison_for(reference);  // the run over the values themselves will say what
     }
   }
   return results;
@@ -200,24 +236,39 @@ Report climb(Device& device, const Input& input, const Climb& what, const Progre
   std::vector<KnownAnswers> answers(planned.size());
   if (what.verify) {
     answers = check_known_answers(device, planned, input.info.n, what, progress, interrupted);
-    if (answers.size() < planned.size()) {
-      report.incomplete = true;
-      return report;
-    }
   }
-  const std::vector<std::optional<float>> of_permuted =
-      run_over_reversed(device, input, planned, what, progress);
+  const auto stopped = [&] {
+    report.incomplete = interrupted() || answers.size() < planned.size();
+    return report.incomplete;
+  };
+  if (stopped()) return report;
+  const bool reversed = std::ranges::any_of(
+      planned, [&](const PlannedStage& next) { return runs_over_reversed(next, what); });
   progress("loading the input");
-  load(device, input, what.misalignment);
+  if (reversed) {
+    load_reversed(device, input, what.misalignment);
+  } else {
+    load(device, input, what.misalignment);
+  }
+  if (stopped()) return report;
   progress("reference sum on the CPU");
   report.reference = compute_reference(input);
+  std::vector<std::optional<float>> of_permuted(planned.size());
+  if (reversed) {
+    of_permuted =
+        run_over_reversed(device, planned, what, *report.reference, progress, interrupted);
+    if (stopped()) return report;
+    progress("loading the input");
+    load(device, input, what.misalignment);
+  }
+  if (stopped()) return report;
   report.state_before = device.state();
   if (what.timed) measure_ceilings(device, what.sampling, report);
   for (std::size_t i = 0; i < planned.size(); ++i) {
     const auto& [stage, plan, obstacle] = planned[i];
     auto result = obstacle ? skipped(*stage, *obstacle)
-                           : run_stage(device, *stage, plan, what, report.reference, of_permuted[i],
-                                       answers[i], progress, interrupted);
+                           : run_stage(device, *stage, plan, what, *report.reference,
+                                       of_permuted[i], answers[i], progress, interrupted);
     if (!result) {
       report.incomplete = true;
       break;

@@ -434,19 +434,19 @@ ParsedOptions parse_options(int argc, const char* const* argv, std::span<const S
       [](std::string_view text) { return parse_between(text, 0, kMaxMisalignment); }, "K",
       fmt::format("Values that the input begins past a 16-byte border, 0\nto {} (default {})",
                   kMaxMisalignment, options.misalignment));
-  add_value(
+  const CLI::Option* const determinism = add_value(
       app, "--determinism", options.determinism,
       [](std::string_view text) { return parse_between(text, 1, kMaxRepeats); }, "K",
       fmt::format("Runs of each stage whose bits are compared, 1 to\n{} (default {})", kMaxRepeats,
                   options.determinism));
-  add_value(
+  const CLI::Option* const verify = add_value(
       app, "--verify", options.verify,
       [](std::string_view text) {
         return parse_word<Thoroughness>(
             text, {{"quick", Thoroughness::quick}, {"full", Thoroughness::full}});
       },
       "HOW",
-      "Runs over arrays whose sum is known: quick (default;\nsome 25 a stage) or full (thousands, "
+      "Runs over arrays whose sum is known: quick (default;\n25 to 31 a stage) or full (thousands, "
       "of all block\nsizes and of sizes around their borders)");
   add_value(app, "--json", options.json, parse_output, "FILE",
             "Write the results as JSON; with - to standard output,\nand the report then goes to "
@@ -546,6 +546,14 @@ ParsedOptions parse_options(int argc, const char* const* argv, std::span<const S
   }
   if (*data && *input) {
     throw UsageError("--data: not allowed with --input, which brings its own values");
+  }
+  if (options.profile) {
+    for (const CLI::Option* const option : {determinism, verify}) {
+      if (*option) {
+        throw UsageError(fmt::format("{}: not allowed with --profile, which runs each stage once",
+                                     option->get_name()));
+      }
+    }
   }
   if (options.sweep) {
     const bool over_n = options.sweep->over == Sweep::Over::n;

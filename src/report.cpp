@@ -252,6 +252,18 @@ void add_launch_shape(Facts& facts, const Report& report) {
   }
 }
 
+void add_reference(Facts& facts, const Reference& reference) {
+  facts.add("reference", fmt::format("{} ({}), A = sum|x| = {}", shortest(reference.sum),
+                                     reference.method, shortest(reference.abs_sum)));
+  if (reference.sum_as_float && reference.fp64_loop) {
+    facts.add("", fmt::format("rounded to float32 {}; a plain fp64 loop gives {}",
+                              shortest(*reference.sum_as_float), shortest(*reference.fp64_loop)));
+  }
+  if (const std::optional<double> condition = condition_number(reference)) {
+    facts.add("", fmt::format("condition number A / |sum| = {:.4g}", *condition));
+  }
+}
+
 std::string share_of_theoretical(double bandwidth, double theoretical) {
   return fmt::format("{:.1f}% of the theoretical {:.1f} GB/s", bandwidth / theoretical * 100,
                      theoretical / 1e9);
@@ -302,7 +314,7 @@ std::vector<Column> verification_columns(const Report& report) {
   std::vector<Column> columns = {
       column("rel error", report,
              [&](const StageResult& r) {
-               return r.ran ? relative_error(r.verification.error, report.reference.sum) : "-";
+               return r.ran ? relative_error(r.verification.error, report.reference->sum) : "-";
              }),
       column("% bound", report, [](const StageResult& r) -> std::string {
         const Verification& v = r.verification;
@@ -431,17 +443,24 @@ std::string format_time_legend(const Report& report, const std::vector<Column>& 
   return legend;
 }
 
-// The stages whose bound is another one, to go on with after theirs.
-std::string rounded_once(const Report& report) {
-  std::vector<std::string> numbers;
-  for (const StageResult& result : report.stages) {
-    if (result.stage->accumulation != Accumulation::fp32) {
-      numbers.push_back(number_of(*result.stage));
+// The stages whose bound is another one, and that, to go on with after the bound of the others.
+std::string other_bounds(const Report& report) {
+  constexpr std::array<std::pair<Accumulation, std::string_view>, 3> kBounds = {{
+      {Accumulation::fp64, "u |sum| + (1 + u) h v / (1 - h v) A with v = 2^-53"},
+      {Accumulation::compensated, "u |sum| + (1 + u) gamma(h) gamma(2h) A"},
+      {Accumulation::exact, "u |sum|"},
+  }};
+  std::string text;
+  for (const auto& [accumulation, bound] : kBounds) {
+    std::vector<std::string> numbers;
+    for (const StageResult& result : report.stages) {
+      if (result.stage->accumulation == accumulation) numbers.push_back(number_of(*result.stage));
     }
+    if (numbers.empty()) continue;
+    text += fmt::format("; of {} {}, {}", numbers.size() == 1 ? "stage" : "stages",
+                        join(numbers, ", "), bound);
   }
-  if (numbers.empty()) return "";
-  return fmt::format("; of {} {}, little more than one rounding of the sum",
-                     numbers.size() == 1 ? "stage" : "stages", join(numbers, ", "));
+  return text;
 }
 
 // What came of the runs over data whose sum is known.
@@ -470,7 +489,7 @@ std::string format_legend(const Report& report, const std::vector<Column>& colum
     legend +=
         wrap("% bound: ",
              fmt::format("the error as a share of gamma(h) A, the bound of the stage's own tree{}",
-                         rounded_once(report)),
+                         other_bounds(report)),
              width);
   }
   if (has(columns, "% chance")) {
@@ -623,16 +642,7 @@ std::string format_report(const Report& report, const TextStyle& style) {
   add_input(facts, report);
   add_cache(facts, report);
   add_launch_shape(facts, report);
-  facts.add("reference", fmt::format("{} ({}), A = sum|x| = {}", shortest(report.reference.sum),
-                                     report.reference.method, shortest(report.reference.abs_sum)));
-  if (report.reference.sum_as_float && report.reference.fp64_loop) {
-    facts.add("", fmt::format("rounded to float32 {}; a plain fp64 loop gives {}",
-                              shortest(*report.reference.sum_as_float),
-                              shortest(*report.reference.fp64_loop)));
-  }
-  if (const std::optional<double> condition = condition_number(report.reference)) {
-    facts.add("", fmt::format("condition number A / |sum| = {:.4g}", *condition));
-  }
+  if (report.reference) add_reference(facts, *report.reference);
   add_ceilings(facts, report);
   add_floor(facts, report);
   std::string text = facts.lines() + '\n';

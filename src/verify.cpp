@@ -18,20 +18,24 @@ constexpr double kUnitRoundoff = 0x1p-24;
 constexpr double kDoubleRoundoff = 0x1p-53;
 constexpr double kSmallestNormal = 0x1p-126;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+// From here on rounding to float32 overflows: half a unit in the last place beyond the largest one.
+constexpr double kOverflow = std::numeric_limits<float>::max() + 0x1p103;
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // Can rounding and an unlucky order alone take partial sums of h additions out of float32's range?
-// They are at most (1 + u)^h <= exp(h u) times the sum of all terms of one sign.
+// They are at most (1 + u)^h <= exp(h u) times the sum of all terms of one sign. What adds in a
+// wider range cannot overflow before its end.
 struct Overflow {
   bool above = false;
   bool below = false;
 };
 
-Overflow possible_overflow(const Reference& reference, Index depth) {
-  if (depth == 0) return {};
+Overflow possible_overflow(const Reference& reference, Index depth, Accumulation accumulation) {
+  const bool in_float32 =
+      accumulation == Accumulation::fp32 || accumulation == Accumulation::compensated;
+  if (depth == 0 || !in_float32) return {};
   const double growth = std::exp(static_cast<double>(depth) * kUnitRoundoff);
-  constexpr double kLimit = std::numeric_limits<float>::max();
-  const auto reaches_limit = [growth](double terms) { return terms * growth >= kLimit; };
+  const auto reaches_limit = [growth](double terms) { return terms * growth >= kOverflow; };
   if (std::isfinite(reference.abs_sum)) {
     return {reaches_limit((reference.abs_sum + reference.sum) / 2),
             reaches_limit((reference.abs_sum - reference.sum) / 2)};
@@ -43,10 +47,9 @@ constexpr const char* kOverflowNote = "overflow: partial sums can exceed float32
 
 // Data whose sum is NaN or infinite: there is no rounding to allow for, but finite terms that
 // overflow to the other infinity make a NaN.
-Verification judge_special(float result, const Reference& reference, Index depth) {
+Verification judge_special(float result, const Reference& reference, const Overflow& overflow) {
   const double sum = reference.sum;
   if (std::isnan(sum) ? std::isnan(result) : result == sum) return {Verdict::passed, 0, 0, ""};
-  const Overflow overflow = possible_overflow(reference, depth);
   if (std::isnan(result) && (sum > 0 ? overflow.below : overflow.above)) {
     return {Verdict::skipped, kNan, 0, kOverflowNote};
   }
@@ -59,8 +62,7 @@ Verification judge_special(float result, const Reference& reference, Index depth
 }
 
 // Only both overflows together make a NaN (inf - inf).
-bool overflow_explains(float result, const Reference& reference, Index depth) {
-  const Overflow overflow = possible_overflow(reference, depth);
+bool overflow_explains(float result, const Overflow& overflow) {
   if (std::isnan(result)) return overflow.above && overflow.below;
   return result > 0 ? overflow.above : overflow.below;
 }
@@ -73,28 +75,35 @@ bool alike(float a, float b) {
 // There is only one right answer.
 Verification judge_exact(float result, const Reference& reference, double bound) {
   const float right = reference.sum_as_float.value_or(static_cast<float>(reference.sum));
-  const bool both_infinite = std::isinf(result) && alike(result, right);
-  const double error = both_infinite ? 0 : std::fabs(result - reference.sum);
-  if (alike(result, right)) return {Verdict::passed, error, bound, ""};
+  const double error = std::fabs(result - reference.sum);
+  // Where the sum is beyond float32, an infinity is what rounding it gives.
+  if (alike(result, right)) return {Verdict::passed, std::isinf(right) ? 0 : error, bound, ""};
   return {Verdict::failed, error, bound,
           fmt::format("the result is {:.9g} where the exact sum, rounded once, is {:.9g}", result,
                       right)};
 }
 
+// Is an infinity what rounding gives that sum, or one that is as far off in fp64 as it may be?
+bool rounding_overflows(float result, const Reference& reference, Index depth) {
+  const double farthest =
+      std::fabs(reference.sum) + gamma(depth, kDoubleRoundoff) * reference.abs_sum;
+  return std::isinf(result) && std::signbit(result) == std::signbit(reference.sum) &&
+         farthest >= kOverflow;
+}
+
 Verification judge(float result, const Reference& reference, Index depth, Index flushes,
                    Accumulation accumulation) {
   const double bound = error_bound(accumulation, reference, depth, flushes);
+  const Overflow overflow = possible_overflow(reference, depth, accumulation);
+  if (!std::isfinite(reference.sum)) return judge_special(result, reference, overflow);
   if (accumulation == Accumulation::exact) return judge_exact(result, reference, bound);
-  if (!std::isfinite(reference.sum)) return judge_special(result, reference, depth);
-
-  const double error = std::isnan(result) ? kNan : std::fabs(result - reference.sum);
-  // Where the sum is beyond float32, an infinity is what rounding it gives.
-  if (accumulation == Accumulation::fp64 && std::isinf(result) &&
-      result == reference.sum_as_float) {
+  if (accumulation == Accumulation::fp64 && rounding_overflows(result, reference, depth)) {
     return {Verdict::passed, 0, bound, ""};
   }
+
+  const double error = std::isnan(result) ? kNan : std::fabs(result - reference.sum);
   if (!std::isfinite(result)) {
-    if (overflow_explains(result, reference, depth)) {
+    if (overflow_explains(result, overflow)) {
       return {Verdict::skipped, error, bound, kOverflowNote};
     }
     return {Verdict::failed, error, bound,
@@ -109,6 +118,12 @@ Verification judge(float result, const Reference& reference, Index depth, Index 
   if (error <= bound) return {Verdict::passed, error, bound, ""};
   return {Verdict::failed, error, bound,
           fmt::format("off by {:.6g} where {:.6g} is allowed", error, bound)};
+}
+
+// A result of 0 would keep a bound of A and more.
+double infinite_from_one(double factor) {
+  if (factor < 1) return factor;
+  return kInfinity;
 }
 
 // How many float32 values further `high` is than `low`. -0 and +0 are one value here.
@@ -138,9 +153,7 @@ double gamma(Index depth, double unit_roundoff) {
 
 double error_factor(Index depth, Index n) {
   const double any_order = static_cast<double>(std::max<Index>(n, 1) - 1) * kUnitRoundoff;
-  const double factor = std::min(gamma(depth), any_order);
-  if (factor < 1) return factor;
-  return kInfinity;
+  return infinite_from_one(std::min(gamma(depth), any_order));
 }
 
 double error_bound(Accumulation accumulation, const Reference& reference, Index depth,
@@ -150,9 +163,11 @@ double error_bound(Accumulation accumulation, const Reference& reference, Index 
   const double of_result = kUnitRoundoff * std::fabs(reference.sum);
   switch (accumulation) {
     case Accumulation::fp64:
-      return of_result + (1 + kUnitRoundoff) * gamma(depth, kDoubleRoundoff) * reference.abs_sum;
+      return of_result + (1 + kUnitRoundoff) * infinite_from_one(gamma(depth, kDoubleRoundoff)) *
+                             reference.abs_sum;
     case Accumulation::compensated:
-      return of_result + (1 + kUnitRoundoff) * gamma(depth) * gamma(2 * depth) * reference.abs_sum;
+      return of_result + (1 + kUnitRoundoff) * infinite_from_one(gamma(depth) * gamma(2 * depth)) *
+                             reference.abs_sum;
     case Accumulation::exact:
       return of_result;
     case Accumulation::fp32:
@@ -173,10 +188,8 @@ Verification verify(std::span<const float> results, const Reference& reference, 
                     Index flushes, Accumulation accumulation) {
   Verification worst = judge(results.front(), reference, depth, flushes, accumulation);
   for (std::size_t i = 1; i < results.size(); ++i) {
-    Verification next = judge(results[i], reference, depth, flushes, accumulation);
-    if (severity(next) <= severity(worst)) continue;
-    worst = std::move(next);
-    if (!worst.note.empty()) worst.note += fmt::format(" (repeat {} of {})", i + 1, results.size());
+    keep_worse(worst, judge(results[i], reference, depth, flushes, accumulation),
+               fmt::format("repeat {} of {}", i + 1, results.size()));
   }
   return worst;
 }
@@ -184,6 +197,12 @@ Verification verify(std::span<const float> results, const Reference& reference, 
 Verification verify(std::span<const float> results, const Reference& reference, const Stage& stage,
                     const Plan& plan) {
   return verify(results, reference, plan.depth(), plan.atomic_depth, stage.accumulation);
+}
+
+void keep_worse(Verification& worst, Verification next, std::string_view which) {
+  if (severity(next) <= severity(worst)) return;
+  worst = std::move(next);
+  if (!worst.note.empty()) worst.note += fmt::format(" ({})", which);
 }
 
 Probe probe(std::span<const float> results, Determinism claimed) {

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <span>
+#include <string_view>
 
 #include "reduce_ladder/results.hpp"
 
@@ -28,7 +29,7 @@ double error_factor(Index depth, Index n);
 //                dot product", proposition 4.5, with a tree in the place of a loop: it loses at
 //                most gamma(h) A in all, which is added up with a depth of 2h)
 //   exact        u |s|: one rounding
-// Infinite where that says nothing.
+// Infinite where that says nothing: where a result of 0 would keep it.
 double error_bound(Accumulation accumulation, const Reference& reference, Index depth,
                    Index flushes = 0);
 
@@ -39,12 +40,17 @@ std::optional<double> expected_error(Accumulation accumulation, const Reference&
                                      Index depth);
 
 // Judges all `results` (one a repeat, at least one) against error_bound(); the worst one decides.
-// Of a stage that is exact, the bits have to be those of the exact sum, rounded once.
+// A stage that is exact has to give the exact sum, rounded once; any NaN is like any other, and
+// zeros are alike whatever their sign. An infinity or a NaN is no failure where partial sums in
+// float32 can overflow to it; nor is an infinity of a sum in fp64 that rounding can take there.
 Verification verify(std::span<const float> results, const Reference& reference, Index depth,
                     Index flushes = 0, Accumulation accumulation = Accumulation::fp32);
 // Likewise, of the results of a stage by that plan.
 Verification verify(std::span<const float> results, const Reference& reference, const Stage& stage,
                     const Plan& plan);
+
+// Takes `next` for `worst` if it is worse, with `which` run that was behind its note.
+void keep_worse(Verification& worst, Verification next, std::string_view which);
 
 // Counts the bit patterns of `results` and weighs them against the claim. NaNs count by their bits;
 // min and max leave them out (NaN where nothing else is there).

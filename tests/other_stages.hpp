@@ -9,7 +9,7 @@
 
 namespace reduce_ladder::testing {
 
-class OtherStages final : public Device {
+class OtherStages : public Device {
  public:
   OtherStages(Device& device, std::span<const Stage> stages) : device_(device), stages_(stages) {}
 

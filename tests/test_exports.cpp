@@ -112,7 +112,7 @@ TEST(Csv, EveryRowHasAFieldForEveryColumn) {
 
 TEST(Csv, NumbersThatAreNoneAreWords) {
   Report report = timed_report();
-  report.reference.sum = -kNan;
+  report.reference->sum = -kNan;
   report.stages[0].result = -std::numeric_limits<float>::infinity();
   report.stages[0].verification.error = kInf;
   EXPECT_EQ(cell(report, "reference"), "nan");
@@ -244,13 +244,20 @@ TEST(Markdown, NamesTheShapeOnlyWhereItWasAskedFor) {
 TEST(Markdown, TheInputIsNamedWithItsAlignmentAndCondition) {
   Report report = simulated_report();
   report.input.misalignment = 2;
-  report.reference.sum = 0;
+  report.reference->sum = 0;
   EXPECT_EQ(line_with(to_markdown(report), "Input: "),
             "Input: uniform \\[0,1), seed 42, 2 values past a 16-byte border; sum 0, condition "
             "number inf.");
   report.input = {.n = 5, .source = "a_b.npy", .seed = {}};
-  report.reference.sum = std::numeric_limits<double>::quiet_NaN();
+  report.reference->sum = std::numeric_limits<double>::quiet_NaN();
   EXPECT_EQ(line_with(to_markdown(report), "Input: "), "Input: a\\_b.npy; sum nan.");
+}
+
+TEST(Markdown, AReferenceThatWasNotComputedIsLeftOut) {
+  Report report = simulated_report();
+  report.stages.clear();
+  report.reference.reset();
+  EXPECT_EQ(line_with(to_markdown(report), "Input: "), "Input: uniform \\[0,1), seed 42.");
 }
 
 TEST(Markdown, TextFromOutsideIsNoMarkup) {

@@ -3,12 +3,18 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <random>
+#include <span>
+#include <utility>
 #include <vector>
 
+#include "other_stages.hpp"
 #include "reference.hpp"
+#include "verify.hpp"
 
 namespace reduce_ladder {
 namespace {
@@ -65,6 +71,43 @@ TEST(KnownAnswers, CancellingNumbersDoNotCancel) {
   EXPECT_GT(std::fabs(in_float - reference.sum), 0x1p-20 * std::fabs(reference.sum));
 }
 
+// As a block of 256 threads adds up a value each.
+float block_sum(std::span<const float> values) {
+  std::array<float, 256> sums{};
+  std::ranges::copy(values, sums.begin());
+  for (std::size_t half = sums.size() / 2; half > 0; half /= 2) {
+    for (std::size_t t = 0; t < half; ++t) sums[t] += sums[t + half];
+  }
+  return sums[0];
+}
+
+TEST(KnownAnswers, CancellingNumbersAreAddedRightInFloat32ByChance) {
+  constexpr std::size_t kBlock = 256;
+  constexpr Index kDepth = 30;
+  std::mt19937 random(3);
+  for (const Index n : {Index{4099}, Index{70'001}}) {
+    int right = 0;
+    for (std::uint64_t seed = 0; seed < 100; ++seed) {
+      const std::vector<float> values = values_of(cancelling_integers(n, seed), n);
+      const Reference reference = compute_reference(values);
+      const double bound = error_bound(Accumulation::compensated, reference, kDepth);
+      std::vector<float> partials;
+      for (std::size_t begin = 0; begin < n; begin += kBlock) {
+        const std::size_t size = std::min<std::size_t>(kBlock, n - begin);
+        partials.push_back(block_sum(std::span(values).subspan(begin, size)));
+      }
+      for (int order = 0; order < 20; ++order) {
+        std::shuffle(partials.begin(), partials.end(), random);
+        float sum = 0;
+        for (const float partial : partials) sum += partial;
+        right += std::fabs(sum - reference.sum) <= bound ? 1 : 0;
+      }
+    }
+    // Half a percent; several questions make that one in millions.
+    EXPECT_LE(right, 10) << "of 2000, over " << n << " values";
+  }
+}
+
 TEST(KnownAnswers, APieceIsNotThatOfTheWhole) {
   for (const Fill& fill : {exact_integers(5000, 1), cancelling_integers(5000, 1)}) {
     const std::vector<float> whole = values_of(fill, 5000);
@@ -73,6 +116,18 @@ TEST(KnownAnswers, APieceIsNotThatOfTheWhole) {
     EXPECT_TRUE(std::equal(piece.begin(), piece.end(), whole.begin() + 1234));
   }
 }
+
+// Notes how many values are loaded, and over which base.
+class RecordingDevice final : public testing::OtherStages {
+ public:
+  using Device::load;
+  using OtherStages::OtherStages;
+  void load(std::span<const float> values, unsigned misalignment) override {
+    loaded.emplace_back(values.size(), misalignment);
+    OtherStages::load(values, misalignment);
+  }
+  std::vector<std::pair<Index, unsigned>> loaded;
+};
 
 TEST(KnownAnswers, DoNotReachAStageOrAreWrongForOneThatIsRight) {
   const auto device = make_simulated_device(3);
@@ -92,6 +147,25 @@ TEST(KnownAnswers, DoNotReachAStageOrAreWrongForOneThatIsRight) {
       }
     }
   }
+}
+
+TEST(KnownAnswers, AreAskedOverAnotherBaseThanTheOneThatWasAskedFor) {
+  const auto device = make_simulated_device(3);
+  const Stage& stage = device->stages()[7];
+  RecordingDevice recording(*device, std::span(&stage, 1));
+  Climb what;
+  what.stages = {stage.number};
+  what.misalignment = 3;
+  what.verify = Thoroughness::quick;
+  static_cast<void>(check_known_answers(
+      recording, plan_stages(recording, 1000, what), 1000, what, [](std::string_view) {},
+      [] { return false; }));
+  // The others are an odd number, and so is what is loaded of them, with padding behind.
+  std::vector<unsigned> of_whole_numbers;
+  for (const auto& [n, misalignment] : recording.loaded) {
+    if (n % 2 == 0) of_whole_numbers.push_back(misalignment);
+  }
+  EXPECT_EQ(of_whole_numbers, std::vector{3U});
 }
 
 TEST(KnownAnswers, GoOnWhenInterrupted) {

@@ -41,9 +41,11 @@ class ScriptedDevice final : public Device {
   using Device::load;
   void load(std::span<const float> /*values*/, unsigned misalignment) override {
     loaded_at = misalignment;
+    ++loads;
   }
   void load(Index /*n*/, const Fill& /*fill*/, unsigned misalignment) override {
     loaded_at = misalignment;
+    ++loads;
   }
   float run(const Stage& stage, const Plan& /*plan*/, float poison) override {
     ran.push_back(stage.number);
@@ -82,6 +84,7 @@ class ScriptedDevice final : public Device {
 
   std::vector<int> ran;  // the stage of each run and of each timing
   unsigned loaded_at = 0;
+  unsigned loads = 0;
 
  private:
   DeviceInfo info_;
@@ -90,7 +93,9 @@ class ScriptedDevice final : public Device {
   std::vector<Stage> stages_ = {
       {1, "scripted", "-", "-", Determinism::run_to_run, one_pass, nullptr},
       {2, "too-new", "-", "-", Determinism::run_to_run, must_not_be_planned, nullptr, 90},
-      {3, "library", "-", "-", Determinism::run_to_run, no_shape, nullptr}};
+      {3, "library", "-", "-", Determinism::run_to_run, no_shape, nullptr},
+      {4, "any-launch", "-", "-", Determinism::gpu_to_gpu, one_pass, nullptr, 0,
+       Accumulation::exact}};
 };
 
 Climb only_stage_one(unsigned block, unsigned repeats) {
@@ -132,7 +137,7 @@ TEST(Ladder, FailsAStageThatIsRight) {
   EXPECT_TRUE(report.state_before && report.state_after);
   EXPECT_EQ(report.stages[0].time->median, 2e-6);
   EXPECT_EQ(report.stages[0].launches, 1U);
-  EXPECT_EQ(report.reference.sum, 10.0);
+  EXPECT_EQ(report.reference->sum, 10.0);
 }
 
 TEST(Ladder, Failure19_KernelThatNeverRanPasses) {
@@ -166,6 +171,71 @@ TEST(Ladder, GoesOnOrPassesWhenInterrupted) {
   EXPECT_TRUE(report.incomplete);
   EXPECT_TRUE(report.stages.empty());
   EXPECT_FALSE(passed(report));
+}
+
+// Two repeats of the stage that promises its bits to any launch and order, over four values. It
+// runs over the reversed values, twice, by blocks of 32, 64, 128, 512 and 1024, and by grids of 7
+// and 1000. Interrupted after so many questions.
+Report climb_any_launch(ScriptedDevice& device, float value = 2.5F, unsigned questions = ~0U) {
+  Climb what;
+  what.stages = {4};
+  what.repeats = 2;
+  Input input;
+  input.info.n = 4;
+  input.storage = std::make_unique<float[]>(4);
+  std::fill_n(input.storage.get(), 4, value);
+  unsigned asked = 0;
+  return climb(
+      device, input, what, [](std::string_view) {}, [&] { return asked++ >= questions; });
+}
+
+TEST(Ladder, CountsAShapeOfLaunchTwiceOrARunOfAnotherOneAsARepeat) {
+  ScriptedDevice device({10.0F});
+  const Report report = climb_any_launch(device);
+  const Probe& probe = report.stages[0].probe;
+  EXPECT_EQ(probe.shapes, 8U);
+  EXPECT_EQ(probe.repeats, 2U);
+  EXPECT_TRUE(probe.permuted);
+  EXPECT_EQ(device.ran.size(), 1U + 2U + 7U + 1U) << "the last one is timed";
+}
+
+TEST(Ladder, CallsAFailureInAnotherShapeOrOrderARepeat) {
+  const std::pair<std::size_t, const char*> labels[] = {
+      {0, " (reversed order)"}, {2, " (repeat 2 of 2)"}, {3, " (block 32)"},
+      {7, " (block 1024)"},     {8, " (grid 7)"},        {9, " (grid 1000)"}};
+  for (const auto& [run, label] : labels) {
+    std::vector<float> answers(10, 10.0F);
+    answers[run] = 11.0F;
+    ScriptedDevice device(answers);
+    const Report report = climb_any_launch(device);
+    EXPECT_EQ(report.stages[0].verification.verdict, Verdict::failed) << label;
+    EXPECT_THAT(report.stages[0].verification.note, ::testing::EndsWith(label));
+    EXPECT_EQ(report.stages[0].probe.distinct, 2U) << label;
+  }
+}
+
+TEST(Ladder, PassesAStageThatWritesNothingOverReversedValues) {
+  for (const float value : {2.5F, std::numeric_limits<float>::quiet_NaN()}) {
+    std::vector<float> answers(10, 4 * value);
+    answers[0] = kWritesNothing;
+    ScriptedDevice device(answers);
+    const Report report = climb_any_launch(device, value);
+    EXPECT_EQ(report.stages[0].verification.verdict, Verdict::failed) << value;
+  }
+}
+
+TEST(Ladder, LoadsAddsOrRunsAfterAnInterruption) {
+  for (const unsigned questions : {0U, 1U, 2U, 3U, 4U}) {
+    SCOPED_TRACE(questions);
+    ScriptedDevice device({10.0F});
+    const Report report = climb_any_launch(device, 2.5F, questions);
+    EXPECT_TRUE(report.incomplete);
+    EXPECT_TRUE(report.stages.empty());
+    EXPECT_FALSE(report.copy) << "nothing is measured";
+    EXPECT_EQ(device.loads, questions == 0 ? 0U : questions < 4 ? 1U : 2U);
+    EXPECT_EQ(report.reference.has_value(), questions >= 2);
+    EXPECT_EQ(device.ran.size(), questions < 3 ? 0U : 1U);
+  }
 }
 
 TEST(Ladder, PlansRunsOrFailsAStageThatCannotRun) {

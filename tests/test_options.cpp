@@ -290,6 +290,14 @@ TEST(Options, VerifiesQuicklyWhenAskedForAllOrTheOtherWayRound) {
   expect_refused("--verify", "slow", "must be one of quick, full");
 }
 
+TEST(Options, AProfileDropsWhatItCannotKeep) {
+  EXPECT_EQ(refusal({"--profile", "--verify", "full"}),
+            "--verify: not allowed with --profile, which runs each stage once");
+  EXPECT_EQ(refusal({"--determinism", "8", "--profile"}),
+            "--determinism: not allowed with --profile, which runs each stage once");
+  EXPECT_TRUE(options({"--profile"}).profile);
+}
+
 TEST(Options, PathsAreTakenAsTheyAre) {
   EXPECT_EQ(options({"--input", "a b=c.npy"}).input, "a b=c.npy");
   EXPECT_EQ(options({"--input=a=b.npy"}).input, "a=b.npy");

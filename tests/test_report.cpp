@@ -198,7 +198,7 @@ TEST(Report, SmallAndLargeSharesStayReadable) {
 
 TEST(Report, ASumOfZeroHasNoRelativeError) {
   Report report = simulated_report();
-  report.reference.sum = 0;
+  report.reference->sum = 0;
   EXPECT_EQ(words_of(line_with(format_report(report), "1  modulo"))[4], "inf");
 }
 
@@ -519,6 +519,38 @@ TEST(Report, TheFloorIsShownWithoutAStageToCompare) {
   EXPECT_EQ(line_with(text, "ms: "), "");
 }
 
+TEST(Report, CallsTheBoundOfAStageThatOfAnother) {
+  Stage wider[4] = {kSampleStages[0], kSampleStages[0], kSampleStages[0], kSampleStages[0]};
+  wider[0].number = 14;
+  wider[0].accumulation = Accumulation::fp64;
+  wider[1].number = 15;
+  wider[1].accumulation = Accumulation::compensated;
+  wider[2].number = 16;
+  wider[2].accumulation = Accumulation::exact;
+  wider[3].number = 18;
+  wider[3].accumulation = Accumulation::exact;
+  Report report = simulated_report();
+  for (const Stage& stage : wider) {
+    report.stages.push_back(sample_result(stage, 8388245.0F, Probe::Outcome::held));
+  }
+  const std::string text = format_report(report);
+  const std::size_t begin = text.find("% bound: ");
+  const std::string legend = text.substr(begin, text.find("\n\n", begin) - begin);
+  EXPECT_EQ(
+      legend,
+      R"(% bound: the error as a share of gamma(h) A, the bound of the stage's own tree; of stage 14, u |sum|
+         + (1 + u) h v / (1 - h v) A with v = 2^-53; of stage 15, u |sum| + (1 + u) gamma(h)
+         gamma(2h) A; of stages 16, 18, u |sum|)");
+}
+
+TEST(Report, InterruptedBeforeTheReferenceShowsOne) {
+  Report report = simulated_report();
+  report.incomplete = true;
+  report.stages.clear();
+  report.reference.reset();
+  EXPECT_EQ(format_report(report).find("reference"), std::string::npos);
+}
+
 TEST(Report, InterruptedBeforeTheFirstStageHasNoTables) {
   Report report = timed_report();
   report.incomplete = true;
@@ -614,8 +646,8 @@ TEST(Report, NamesFromOutsideCannotBreakLinesOrDriveTheTerminal) {
 
 TEST(Report, SpecialSumsHaveNoSignOfNan) {
   Report report = simulated_report();
-  report.reference.sum = -kNan;
-  report.reference.abs_sum = kInf;
+  report.reference->sum = -kNan;
+  report.reference->abs_sum = kInf;
   report.stages[0].probe.min = std::numeric_limits<float>::quiet_NaN();
   report.stages[0].probe.max = -std::numeric_limits<float>::quiet_NaN();
   const std::string text = format_report(report);

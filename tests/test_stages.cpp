@@ -312,6 +312,16 @@ TEST_P(EveryStage, LosesOrInventsNotANumber) {
   }
 }
 
+TEST_P(EveryStage, OverflowsOnTheWayToASumInRange) {
+  USE_STAGE_OR_SKIP(device, kind());
+  constexpr float kMax = std::numeric_limits<float>::max();
+  for (const Values& values : {Values{-0x1.8p104F, kMax}, Values{kMax, -0x1.8p104F},
+                               Values{0x1.8p104F, -kMax}, Values{-kMax, 0x1.8p104F}}) {
+    const float result = sum(device, values, 256);
+    EXPECT_EQ(result, compute_reference(values).sum_as_float) << values[0] << " + " << values[1];
+  }
+}
+
 TEST_P(EveryStage, FlushesSubnormalsToZero) {
   USE_STAGE_OR_SKIP(device, kind());
   const float tiny = std::numeric_limits<float>::denorm_min();

@@ -270,7 +270,7 @@ TEST(Sweep, TakesTheFirstValuesWhereASmallerInputHasOthers) {
   ASSERT_EQ(points.size(), 3U);
   for (const SweepPoint& point : points) {
     const Input alone = generate(*find_data_kind("cancelling"), point.n, 42);
-    EXPECT_EQ(point.report->reference.sum, compute_reference(alone.values()).sum) << point.n;
+    EXPECT_EQ(point.report->reference->sum, compute_reference(alone.values()).sum) << point.n;
     EXPECT_EQ(point.report->input.source, alone.info.source);
   }
 }
@@ -286,7 +286,7 @@ TEST(Sweep, HoldsTheValuesOfALargePointOrMakesThoseOfASmallOne) {
   ASSERT_EQ(device.loaded.size(), 4U);
   ASSERT_EQ(points.size(), 5U);
   for (std::size_t i = 0; i < 4; ++i) {
-    EXPECT_EQ(points[i].report->reference.sum,
+    EXPECT_EQ(points[i].report->reference->sum,
               compute_reference(generate_uniform(points[i].n, 42).values()).sum);
   }
   EXPECT_EQ(points[4].skipped, "out of memory on the GPU");
@@ -328,7 +328,7 @@ TEST(Sweep, GivesOtherResultsThanAClimbOverAsManyValues) {
   const Report alone = climb(*device, generate_uniform(2000, 42), what, say_nothing);
   EXPECT_EQ(points[1].report->input.n, 2000U);
   EXPECT_EQ(points[1].report->input.seed, 42U);
-  EXPECT_EQ(points[1].report->reference.sum, alone.reference.sum);
+  EXPECT_EQ(points[1].report->reference->sum, alone.reference->sum);
   EXPECT_EQ(points[1].report->stages[1].result, alone.stages[1].result);
 }
 
@@ -345,9 +345,10 @@ TEST(Sweep, GoesOnOrLooksCompleteWhenInterruptedWithinAPoint) {
   SmallDevice device;
   const Climb twice = climb_of({1}, 2);
   int asked = 0;
-  // Before each point, and before each of its runs: the fifth question is within the second point.
+  // Before each point, three times as it is loaded and added up, and before each of its runs: the
+  // eleventh question is within the second point.
   const auto points = run_sweep(device, {Sweep::Over::n, 4, 16}, 0, 42, twice, say_nothing,
-                                [&asked] { return ++asked >= 5; });
+                                [&asked] { return ++asked >= 11; });
   ASSERT_EQ(points.size(), 2U);
   EXPECT_FALSE(points[0].incomplete);
   EXPECT_TRUE(points[1].incomplete);

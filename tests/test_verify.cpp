@@ -271,6 +271,56 @@ TEST(Verify, AnExactStageIsExcusedByAnOverflowOnTheWay) {
   EXPECT_EQ(judged(Accumulation::exact, kInf, reference), Verdict::failed);
 }
 
+TEST(Verify, ASumInDoubleIsExcusedByAnOverflowThatOnlyFloat32Has) {
+  constexpr double kLimit = kFloatMax + 0x1p103;  // rounds to infinity
+  const Reference cancelling{.sum = 1, .abs_sum = 4 * kFloatMax, .method = "", .n = 5};
+  for (const float result : {kInf, -kInf, kNan}) {
+    EXPECT_EQ(judged(Accumulation::fp64, result, cancelling), Verdict::failed) << result;
+    EXPECT_EQ(judged(Accumulation::compensated, result, cancelling), Verdict::skipped) << result;
+  }
+  const Reference beyond{.sum = -kLimit, .abs_sum = kLimit, .method = "", .n = 2};
+  EXPECT_EQ(judged(Accumulation::fp64, -kInf, beyond), Verdict::passed);
+  EXPECT_EQ(judged(Accumulation::fp64, kInf, beyond), Verdict::failed) << "of the other sign";
+  EXPECT_EQ(judged(Accumulation::fp64, kNan, beyond), Verdict::failed);
+  EXPECT_EQ(judged(Accumulation::fp64, -std::numeric_limits<float>::max(), beyond),
+            Verdict::passed);
+  // Only an error of the sum in fp64 can take this one there.
+  const Reference next_to_it{.sum = std::nextafter(kLimit, 0), .abs_sum = kLimit, .method = ""};
+  EXPECT_EQ(judged(Accumulation::fp64, kInf, next_to_it), Verdict::passed);
+  EXPECT_EQ(judged(Accumulation::fp64, kInf, next_to_it, 0), Verdict::failed);
+  const Reference largest{.sum = kFloatMax, .abs_sum = kFloatMax, .method = ""};
+  EXPECT_EQ(judged(Accumulation::fp64, kInf, largest), Verdict::failed);
+}
+
+TEST(Verify, ASumThatCannotOverflowIsExcusedWhereTheDataAreInfinite) {
+  const Reference reference = compute_reference(std::vector<float>{3e38F, 3e38F, -kInf, 1});
+  EXPECT_EQ(judged(Accumulation::compensated, kNan, reference), Verdict::skipped);
+  EXPECT_EQ(judged(Accumulation::fp64, kNan, reference), Verdict::failed);
+  EXPECT_EQ(judged(Accumulation::exact, kNan, reference), Verdict::failed);
+}
+
+TEST(Verify, AnExactStageThatIsRightHasAnErrorOrABoundThatIsNotANumber) {
+  for (const float special : {kNan, kInf, -kInf}) {
+    const Reference reference = compute_reference(std::vector<float>{1, special});
+    const Verification verification =
+        verify(std::span(&special, 1), reference, 1, 0, Accumulation::exact);
+    EXPECT_EQ(verification.verdict, Verdict::passed) << special;
+    EXPECT_EQ(verification.error, 0) << special;
+    EXPECT_EQ(verification.bound, 0) << special;
+  }
+}
+
+TEST(Verify, ABoundOfTheCompensatedSumThatZeroWouldKeepIsAPass) {
+  const Reference reference{.sum = 5, .abs_sum = 5, .method = ""};
+  for (const auto& [depth, verdict] : {std::pair(Index{5'000'000}, Verdict::failed),
+                                       {Index{6'000'000}, Verdict::skipped},
+                                       {Index{1} << 23U, Verdict::skipped},
+                                       {Index{1} << 40U, Verdict::skipped}}) {
+    EXPECT_EQ(judged(Accumulation::compensated, 0, reference, depth), verdict) << depth;
+  }
+  EXPECT_TRUE(std::isinf(error_bound(Accumulation::compensated, reference, 6'000'000)));
+}
+
 TEST(Verify, AnExpectationIsMadeForWhatDoesNotRoundByChance) {
   const Reference reference{.sum = 3, .abs_sum = 5, .method = "", .n = 100};
   EXPECT_DOUBLE_EQ(expected_error(Accumulation::fp32, reference, 16).value(), 4 * kRoundoff * 5);

@@ -62,8 +62,8 @@ struct Probe {
     untested,   // fewer than two repeats
   };
   Determinism claimed = Determinism::run_to_run;
-  unsigned repeats = 0;
-  unsigned distinct = 0;  // bit patterns
+  unsigned repeats = 0;   // of the same launch over the same values
+  unsigned distinct = 0;  // bit patterns of all runs
   float min = 0;
   float max = 0;
   std::uint32_t span_ulps = 0;  // float32 values from min to max; 0 where all are the same
@@ -119,7 +119,7 @@ struct Report {
   std::optional<unsigned> block;  // threads a block that were asked for; else each stage's own
   std::optional<unsigned> grid;   // blocks, likewise
   InputInfo input;
-  Reference reference;
+  std::optional<Reference> reference;  // absent where the run was interrupted before it
   CacheMode cache = CacheMode::cold;
   std::optional<Thoroughness> verify;  // absent where no known answers were asked for
   std::optional<CopyCeiling> copy;

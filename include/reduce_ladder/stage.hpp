@@ -36,7 +36,7 @@ enum class Determinism {
 enum class Accumulation {
   fp32,         // float32
   fp64,         // double, rounded to float32 once
-  compensated,  // float32, with the error of every addition beside it (TwoSum)
+  compensated,  // float32, with the error of every addition beside it (FastTwoSum)
   exact,        // nothing is rounded but the result
 };
 
