@@ -405,15 +405,28 @@ std::string format_counters(const Report& report, const TextStyle& style) {
   });
   const std::size_t width = width_of(style);
   for (const std::string_view header :
-       {"DRAM %", "warp bar", "instr", "launch", "waves", "shuffles"}) {
+       {"DRAM %", "warp bar", "instr", "launch", "waves", "shuffles", "sectors"}) {
     if (least_width(columns) <= width) break;
     std::erase_if(columns, [&](const Column& column) { return column.header == header; });
   }
   std::string text = wrap("", "Counted, launch by launch:", width) + format_table(columns, style);
-  text += wrap("barriers, shuffles, shared: ",
-               "__syncthreads, shuffles and shared-memory instructions a block", width);
-  text += wrap("waves, sectors: ",
-               "wavefronts of a shared-memory instruction, sectors of a global load", width);
+  constexpr std::pair<std::string_view, std::string_view> kMeanings[] = {
+      {"barriers", "__syncthreads, as every warp comes to them"},
+      {"warp bar", "__syncwarp a block"},
+      {"shuffles", "a block"},
+      {"shared", "shared-memory instructions a block"},
+      {"waves", "wavefronts a shared-memory instruction"},
+      {"loads", "of global memory, by a warp"},
+      {"sectors", "of 32 bytes a global load"},
+      {"instr", "warp instructions"},
+      {"DRAM %", "of its peak throughput"},
+  };
+  std::vector<std::string> legend;
+  for (const auto& [header, meaning] : kMeanings) {
+    if (std::ranges::find(columns, header, &Column::header) == columns.end()) continue;
+    legend.push_back(fmt::format("{}: {}", header, meaning));
+  }
+  text += wrap("", join(legend, "; "), width);
   return text;
 }
 

@@ -128,6 +128,24 @@ Json ceilings_json(const Report& report) {
   return json;
 }
 
+// Of each launch, those that were counted. Whole numbers where they are.
+Json counters_json(const std::vector<LaunchCounters>& launches) {
+  if (launches.empty()) return nullptr;
+  Json json = Json::array();
+  for (const LaunchCounters& launch : launches) {
+    Json counters = Json::object();
+    for (std::size_t i = 0; i < kCounters; ++i) {
+      if (!launch.values[i]) continue;
+      const double value = *launch.values[i];
+      const bool whole = value == std::floor(value) && std::fabs(value) < 0x1p53;
+      counters[std::string(to_word(static_cast<Counter>(i)))] =
+          whole ? Json(static_cast<std::int64_t>(value)) : number(value);
+    }
+    json.push_back(std::move(counters));
+  }
+  return json;
+}
+
 Json stage_json(const StageResult& result, Index n) {
   const Verification& verification = result.verification;
   const Probe& probe = result.probe;
@@ -156,6 +174,8 @@ Json stage_json(const StageResult& result, Index n) {
   json["launches"] = if_known(result.launches);
   json["grid"] = if_known(result.grid);
   json["block"] = if_known(result.block);
+  json["counters"] = {{"simulated", counters_json(result.simulated)},
+                      {"measured", counters_json(result.measured)}};
   return json;
 }
 
@@ -166,23 +186,25 @@ std::string to_json(const Report& report) {
   for (const StageResult& stage : report.stages) {
     stages.push_back(stage_json(stage, report.input.n));
   }
-  const Json json = {{"schema", "reduce-ladder/1"},
-                     {"tool", {{"name", "reduce-ladder"}, {"version", REDUCE_LADDER_VERSION}}},
-                     {"date", report.date},
-                     {"device", device_json(report.device)},
-                     {"state", states_json(report)},
-                     {"clocks_moved", clocks_moved_json(report)},
-                     {"block", or_null(report.block)},
-                     {"grid", or_null(report.grid)},
-                     {"cache", to_word(report.cache)},
-                     {"verify", report.verify ? Json(to_word(*report.verify)) : Json()},
-                     {"input", input_json(report.input)},
-                     {"reference", reference_json(report.reference)},
-                     {"ceilings", ceilings_json(report)},
-                     {"floor_s", report.floor ? summary_json(*report.floor) : Json()},
-                     {"stages", stages},
-                     {"incomplete", report.incomplete},
-                     {"verdict", to_word(passed(report) ? Verdict::passed : Verdict::failed)}};
+  const Json json = {
+      {"schema", "reduce-ladder/1"},
+      {"tool", {{"name", "reduce-ladder"}, {"version", REDUCE_LADDER_VERSION}}},
+      {"date", report.date},
+      {"device", device_json(report.device)},
+      {"state", states_json(report)},
+      {"clocks_moved", clocks_moved_json(report)},
+      {"block", or_null(report.block)},
+      {"grid", or_null(report.grid)},
+      {"cache", to_word(report.cache)},
+      {"verify", report.verify ? Json(to_word(*report.verify)) : Json()},
+      {"input", input_json(report.input)},
+      {"reference", reference_json(report.reference)},
+      {"ceilings", ceilings_json(report)},
+      {"floor_s", report.floor ? summary_json(*report.floor) : Json()},
+      {"stages", stages},
+      {"counters_note", report.counters_note.empty() ? Json() : Json(report.counters_note)},
+      {"incomplete", report.incomplete},
+      {"verdict", to_word(passed(report) ? Verdict::passed : Verdict::failed)}};
   // A path need not be UTF-8; what is not becomes U+FFFD.
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

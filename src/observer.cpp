@@ -141,6 +141,11 @@ void Observer::end_launch(LaunchCounters& sum) const {
   }
 }
 
+void Observer::meet_other_blocks() {
+  tally(Counter::global_atomics) += 1;
+  tally(Counter::global_atomic_lanes) += 1;
+}
+
 void Observer::meet(WarpOperation operation, unsigned warp, unsigned lanes) {
   switch (operation) {
     case WarpOperation::shuffle:

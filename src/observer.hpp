@@ -28,6 +28,8 @@ class Observer {
   void note(const Observed& site, Access access, const void* address, std::size_t bytes);
   // Lanes of a warp have met.
   void meet(WarpOperation operation, unsigned warp, unsigned lanes);
+  // A block comes to the barrier of the grid, for which a GPU needs one atomic operation of it.
+  void meet_other_blocks();
   // After so many barriers.
   void end_block(std::uint64_t complete);
   void end_launch(LaunchCounters& sum) const;

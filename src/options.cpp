@@ -493,8 +493,8 @@ ParsedOptions parse_options(int argc, const char* const* argv, std::span<const S
   add_optional_value(
       app, "--counters",
       [&options](std::string_view text) {
-        options.counters =
-            parse_word<Options::Counters>(text, {{"require", Options::Counters::required}});
+        if (text != "require") throw UsageError("may be require, or nothing");
+        options.counters = Options::Counters::required;
       },
       [&options] { options.counters = Options::Counters::wanted; }, "[=require]",
       "Count what every launch does: by the simulator, and by\na GPU's own counters where they can "

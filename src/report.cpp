@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "evidence.hpp"
 #include "layout.hpp"
 #include "printable.hpp"
 #include "text.hpp"
@@ -660,6 +661,12 @@ std::string format_report(const Report& report, const TextStyle& style) {
         format_table(fit(probe_columns(report), width), style) + '\n';
     if (const std::string lines = format_probed(report, width); !lines.empty()) {
       text += lines + '\n';
+    }
+    if (const std::string counters = format_counters(report, style); !counters.empty()) {
+      text += counters + '\n';
+    }
+    if (!report.counters_note.empty()) {
+      text += wrap("counters: ", printable(report.counters_note), width) + '\n';
     }
   }
   return text + format_verdict(report, style);

@@ -429,6 +429,7 @@ void Worker::wait_for_block() {
 
 void Worker::wait_for_other_blocks() {
   if (!launch_->cooperative) fault("a barrier of the grid in a launch that is not cooperative");
+  if (observer_ != nullptr) observer_->meet_other_blocks();
   launch_->wait_for_other_blocks();
 }
 

@@ -1,6 +1,7 @@
 // The words that the text report and the JSON share.
 #pragma once
 
+#include <iterator>
 #include <string_view>
 
 #include "reduce_ladder/results.hpp"
@@ -61,6 +62,42 @@ constexpr std::string_view to_word(Accumulation accumulation) {
 
 constexpr std::string_view to_word(Thoroughness thoroughness) {
   return thoroughness == Thoroughness::quick ? "quick" : "full";
+}
+
+constexpr std::string_view to_word(Counter counter) {
+  constexpr std::string_view kWords[] = {"blocks",
+                                         "warps",
+                                         "warp_instructions",
+                                         "lanes_per_instruction",
+                                         "block_barriers",
+                                         "warp_barriers",
+                                         "shuffles",
+                                         "ballots",
+                                         "shared_loads",
+                                         "shared_load_lanes",
+                                         "shared_load_wavefronts",
+                                         "shared_stores",
+                                         "shared_store_lanes",
+                                         "shared_store_wavefronts",
+                                         "global_loads",
+                                         "global_load_lanes",
+                                         "global_load_sectors",
+                                         "global_load_bytes",
+                                         "global_stores",
+                                         "global_store_lanes",
+                                         "global_store_sectors",
+                                         "global_store_bytes",
+                                         "global_atomics",
+                                         "global_atomic_lanes",
+                                         "shared_loads_issued",
+                                         "shared_stores_issued",
+                                         "shared_load_conflicts",
+                                         "shared_store_conflicts",
+                                         "barrier_stall",
+                                         "dram_bytes",
+                                         "dram_share"};
+  static_assert(std::size(kWords) == kCounters);
+  return kWords[static_cast<std::size_t>(counter)];
 }
 
 constexpr std::string_view to_word(CacheMode cache) {

@@ -83,6 +83,64 @@ TEST(Command, ChoosesOtherStagesThanAskedFor) {
   }
 }
 
+TEST(Command, LeavesCountersOutOfReportAndJson) {
+  const Outcome outcome = ladder({"--device", "sim", "--n", "65536", "--stages", "3,9", "--block",
+                                  "256", "--counters", "--json", "-"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("Counted, launch by launch:"));
+  const json report = json::parse(outcome.out);
+  const json& sequential = report["stages"][0]["counters"]["simulated"];
+  ASSERT_EQ(sequential.size(), 2U) << "launches";
+  EXPECT_EQ(sequential[0]["blocks"], 256);
+  EXPECT_EQ(sequential[0]["block_barriers"], 256 * 8 * 9);
+  EXPECT_EQ(sequential[0]["shared_loads"], 256 * 25);
+  EXPECT_EQ(sequential[1]["blocks"], 1);
+  EXPECT_EQ(report["stages"][1]["counters"]["simulated"][0]["global_atomics"], 32);
+  EXPECT_EQ(report["stages"][1]["counters"]["measured"], nullptr);
+}
+
+TEST(Command, CountsWithoutBeingAsked) {
+  const Outcome outcome =
+      ladder({"--device", "sim", "--n", "1000", "--stages", "3", "--json", "-"});
+  EXPECT_THAT(outcome.err, Not(HasSubstr("Counted")));
+  EXPECT_EQ(json::parse(outcome.out)["stages"][0]["counters"]["simulated"], nullptr);
+}
+
+TEST(Command, PassesWithoutTheHardwareCountersThatAreRequired) {
+  const Outcome outcome =
+      ladder({"--device", "sim", "--n", "1000", "--stages", "3", "--counters=require"});
+  EXPECT_EQ(outcome.status, 4);
+  EXPECT_THAT(outcome.out, HasSubstr("PASSED: 1 of 1 stages")) << "what was done is not lost";
+  EXPECT_EQ(outcome.err,
+            "reduce-ladder: --counters=require: the simulator has no hardware counters\n");
+}
+
+TEST(Command, ExplainsNothing) {
+  const Outcome one = ladder({"--device", "sim", "--explain", "3"});
+  EXPECT_EQ(one.status, 0) << one.err;
+  EXPECT_THAT(one.out, AllOf(StartsWith("3 sequential: "), HasSubstr("for (unsigned s = blockDim"),
+                             HasSubstr("Removed: bank conflicts in shared memory."),
+                             HasSubstr("Now first: ")));
+  const Outcome several =
+      ladder({"--device", "sim", "--n", "5000", "--explain", "--stages", "1,2,cub"});
+  EXPECT_EQ(several.status, 0) << several.err;
+  EXPECT_THAT(several.out, AllOf(StartsWith("1 interleaved-modulo: "), HasSubstr("\n2 "),
+                                 HasSubstr("\nref cub: "), HasSubstr("cannot run here")));
+  EXPECT_EQ(several.err, "");
+}
+
+TEST(Command, FindsFaultsInTheLadderWhenItLooksForThem) {
+  const Outcome outcome = ladder({"--check", "--n", "20000"});
+  EXPECT_EQ(outcome.status, 0) << outcome.out;
+  EXPECT_THAT(outcome.out, HasSubstr("SIMT simulator, checked"));
+}
+
+TEST(Command, NeedsWarpsOf32Lanes) {
+  const Outcome outcome = ladder({"--sim-warp", "64", "--n", "20000"});
+  EXPECT_EQ(outcome.status, 0) << outcome.out;
+  EXPECT_THAT(outcome.out, HasSubstr("SIMT simulator, warps of 64 lanes"));
+}
+
 TEST(Command, HidesAStageThatTheSimulatorCannotRunOrFailsForIt) {
   const std::vector<std::string> modern = {"--device", "sim", "--n", "1000", "--stages", "modern"};
   const Outcome outcome = ladder(modern);

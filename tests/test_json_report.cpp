@@ -25,10 +25,10 @@ std::vector<std::string> keys_of(const Json& json) {
 
 TEST(JsonReport, TopLevelFollowsTheSchema) {
   const Json json = json_of(timed_report());
-  EXPECT_EQ(keys_of(json),
-            (std::vector<std::string>{"schema", "tool", "date", "device", "state", "clocks_moved",
-                                      "block", "grid", "cache", "verify", "input", "reference",
-                                      "ceilings", "floor_s", "stages", "incomplete", "verdict"}));
+  EXPECT_EQ(keys_of(json), (std::vector<std::string>{
+                               "schema", "tool", "date", "device", "state", "clocks_moved", "block",
+                               "grid", "cache", "verify", "input", "reference", "ceilings",
+                               "floor_s", "stages", "counters_note", "incomplete", "verdict"}));
   EXPECT_EQ(json["schema"], "reduce-ladder/1");
   EXPECT_EQ(json["tool"], Json({{"name", "reduce-ladder"}, {"version", REDUCE_LADDER_VERSION}}));
   EXPECT_EQ(json["date"], "2025-01-31T12:00:00Z");
@@ -203,8 +203,24 @@ TEST(JsonReport, AStageFollowsTheSchema) {
                     "verdict": "unclaimed"},
     "time_s": {"median": 20.48e-6, "min": 20e-6, "iqr": 0.2048e-6, "samples": 55,
                "discarded": 0, "stable": true},
-    "gbps": 3276.8, "launches": 3, "grid": 4224, "block": 256})json")
+    "gbps": 3276.8, "launches": 3, "grid": 4224, "block": 256,
+    "counters": {"simulated": null, "measured": null}})json")
                                           .dump());
+}
+
+TEST(JsonReport, CountersAreByLaunchAndWholeWhereTheyAre) {
+  Report report = timed_report();
+  LaunchCounters first;
+  first[Counter::blocks] = 4096;
+  LaunchCounters second;
+  second[Counter::barrier_stall] = 0.25;
+  report.stages.front().simulated = {first, second};
+  report.counters_note = "no permission";
+  const auto json = json_of(report);
+  EXPECT_EQ(json["stages"][0]["counters"]["simulated"].dump(),
+            R"json([{"blocks":4096},{"barrier_stall":0.25}])json");
+  EXPECT_EQ(json["stages"][0]["counters"]["measured"], nullptr);
+  EXPECT_EQ(json["counters_note"], "no permission");
 }
 
 TEST(JsonReport, AStageThatCannotRunHasNoNumbers) {
@@ -217,7 +233,8 @@ TEST(JsonReport, AStageThatCannotRunHasNoNumbers) {
     "verify": "skipped", "note": "needs another GPU", "known_answers": {"runs": 0, "wrong": 0},
     "determinism": {"class": "run_to_run", "repeats": 0, "distinct": 0, "min": null, "max": null,
                     "span_ulps": null, "shapes": null, "permuted": null, "verdict": "untested"},
-    "time_s": null, "gbps": null, "launches": null, "grid": null, "block": null})json")
+    "time_s": null, "gbps": null, "launches": null, "grid": null, "block": null,
+    "counters": {"simulated": null, "measured": null}})json")
                                           .dump());
   EXPECT_EQ(json["verdict"], "passed");
 }

@@ -298,6 +298,59 @@ TEST(Options, AProfileDropsWhatItCannotKeep) {
   EXPECT_TRUE(options({"--profile"}).profile);
 }
 
+TEST(Options, CountersAreWantedOrRequired) {
+  EXPECT_EQ(options({}).counters, Options::Counters::none);
+  EXPECT_EQ(options({"--counters"}).counters, Options::Counters::wanted);
+  EXPECT_EQ(options({"--counters", "--quiet"}).counters, Options::Counters::wanted);
+  EXPECT_EQ(options({"--counters=require"}).counters, Options::Counters::required);
+  expect_contains(refusal({"--counters=all"}), "--counters all: may be require, or nothing");
+  expect_contains(refusal({"--counters="}), "--counters=: the value behind = is missing");
+  expect_contains(refusal({"--counters", "--sweep", "n=1..4"}), "not allowed with --sweep");
+  expect_contains(refusal({"--counters", "--profile"}), "not allowed with --profile");
+  expect_contains(refusal({"--counters", "--sim-warp", "64"}), "warps of 32 lanes");
+}
+
+TEST(Options, ExplainsAStageOrAllThatAreChosen) {
+  EXPECT_FALSE(options({}).explain);
+  EXPECT_TRUE(options({"--explain"}).explain);
+  EXPECT_EQ(options({"--explain"}).stages, (Numbers{1, 2, 3, 4, 5}));
+  EXPECT_EQ(options({"--explain", "--stages", "2-3"}).stages, (Numbers{2, 3}));
+  EXPECT_EQ(options({"--explain", "3"}).stages, (Numbers{3}));
+  EXPECT_EQ(options({"--explain=shuffle"}).stages, (Numbers{4}));
+  EXPECT_EQ(options({"--explain"}).n, Index{1} << 20U);
+  EXPECT_EQ(options({"--explain", "--n", "5"}).n, 5U);
+  expect_refused("--explain", "9", "numbers of stages (1-5)");
+  expect_contains(refusal({"--explain", "3", "--stages", "2"}), "not both");
+  for (const std::vector<const char*>& others : {std::vector<const char*>{"--json", "x"},
+                                                 {"--csv", "x"},
+                                                 {"--markdown", "x"},
+                                                 {"--quiet"},
+                                                 {"--counters"},
+                                                 {"--check"},
+                                                 {"--profile"},
+                                                 {"--sweep", "n=1..4"},
+                                                 {"--sim-warp", "64"}}) {
+    std::vector<const char*> arguments = others;
+    arguments.insert(arguments.begin(), "--explain");
+    expect_contains(refusal(arguments), "--explain: not allowed with --");
+  }
+}
+
+TEST(Options, ChecksAndWideWarpsAreOfTheSimulator) {
+  EXPECT_TRUE(options({"--check"}).check);
+  EXPECT_EQ(options({"--check"}).n, Index{1} << 20U);
+  EXPECT_EQ(options({"--check", "--n", "7"}).n, 7U);
+  EXPECT_EQ(options({"--check"}).device.kind, DeviceRequest::Kind::sim);
+  EXPECT_EQ(options({"--sim-warp", "64"}).warp_size, 64U);
+  EXPECT_EQ(options({"--sim-warp", "64"}).device.kind, DeviceRequest::Kind::sim);
+  EXPECT_EQ(options({"--sim-warp", "64"}).n, Index{1} << 24U);
+  expect_refused("--sim-warp", "16", "must be one of 32, 64");
+  for (const char* option : {"--check", "--sim-warp=64"}) {
+    expect_contains(refusal({option, "--device", "cuda:1"}), "not allowed with a GPU");
+    expect_contains(refusal({option, "--require-gpu"}), "not allowed with a GPU");
+  }
+}
+
 TEST(Options, PathsAreTakenAsTheyAre) {
   EXPECT_EQ(options({"--input", "a b=c.npy"}).input, "a b=c.npy");
   EXPECT_EQ(options({"--input=a=b.npy"}).input, "a=b.npy");

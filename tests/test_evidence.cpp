@@ -1,0 +1,168 @@
+// What is made of counters: which cost is gone, which one is first, and how that is said.
+#include "evidence.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "input.hpp"
+#include "ladder.hpp"
+#include "sample_report.hpp"
+
+namespace reduce_ladder {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr Index kN = Index{1} << 18U;
+
+Stage stage_for(Cost cost) {
+  return {.number = 2, .name = "after", .idea = "less of it", .removes = "the cost", .cost = cost};
+}
+
+// One launch of two blocks of 64 threads; only what is given differs.
+LaunchCounters launch(Counter counter, double value) {
+  LaunchCounters counted;
+  for (const Counter every : kSimulatedCounters) counted[every] = 4;
+  counted[Counter::blocks] = 2;
+  counted[counter] = value;
+  return counted;
+}
+
+TEST(Evidence, PraisesARungThatFailsToRemoveItsCost) {
+  const Stage stage = stage_for(Cost::block_barriers);
+  const Evidence before{nullptr, {launch(Counter::block_barriers, 36)}, {}};
+  const Evidence same{&stage, {launch(Counter::block_barriers, 36)}, {}};
+  const Evidence worse{&stage, {launch(Counter::block_barriers, 40)}, {}};
+  const Evidence better{&stage, {launch(Counter::block_barriers, 12)}, {}};
+  EXPECT_EQ(removal(before, same, kN), Removal::not_removed);
+  EXPECT_EQ(removal(before, worse, kN), Removal::not_removed);
+  EXPECT_EQ(removal(before, better, kN), Removal::removed);
+}
+
+TEST(Evidence, BelievesTheSimulatorWhereAGpuSaysOtherwise) {
+  const Stage stage = stage_for(Cost::block_barriers);
+  const Launches many = {launch(Counter::block_barriers, 36)};
+  const Launches few = {launch(Counter::block_barriers, 12)};
+  const Evidence before{nullptr, many, many};
+  const Evidence after{&stage, few, many};
+  EXPECT_EQ(removal(before, after, kN), Removal::not_removed);
+}
+
+TEST(Evidence, JudgesWhatNobodyCounted) {
+  const Stage instructions = stage_for(Cost::instructions);
+  const Stage nothing = stage_for(Cost::none);
+  const Launches counted = {launch(Counter::blocks, 2)};
+  const Evidence before{nullptr, counted, {}};
+  EXPECT_EQ(removal(before, {&instructions, counted, {}}, kN), Removal::not_counted);
+  EXPECT_EQ(removal(before, {&nothing, counted, {}}, kN), Removal::none_claimed);
+}
+
+TEST(Evidence, SaysInWordsWhatTheCountersDoNot) {
+  const Stage first = {.number = 1, .name = "before", .idea = "more of it", .removes = "nothing"};
+  const Stage stage = stage_for(Cost::block_barriers);
+  const Evidence before{&first, {launch(Counter::block_barriers, 36)}, {}};
+  const auto text = [&](double barriers) {
+    return format_explanation(&before, {&stage, {launch(Counter::block_barriers, barriers)}, {}},
+                              kN, 16, {});
+  };
+  EXPECT_THAT(text(12), AllOf(HasSubstr("Removed: the cost. The counters say: block barriers a "
+                                        "block 9 -> 3."),
+                              Not(HasSubstr("NOT"))));
+  EXPECT_THAT(text(36),
+              HasSubstr("NOT removed: the cost. The counters say: block barriers a block 9 "
+                        "-> 9."));
+}
+
+TEST(Evidence, RanksCostsByAnythingButTheirSize) {
+  LaunchCounters counted;
+  for (const Counter every : kSimulatedCounters) counted[every] = 0;
+  counted[Counter::global_load_sectors] = 100;
+  EXPECT_EQ(shares({counted}, 16).front().work, "reading memory");
+  EXPECT_EQ(shares({counted}, 16).front().share, 1);
+  counted[Counter::block_barriers] = 1000;
+  EXPECT_EQ(shares({counted}, 16).front().work, "block barriers");
+  counted[Counter::shared_loads] = 100;
+  counted[Counter::shared_load_wavefronts] = 10'000;
+  EXPECT_EQ(shares({counted}, 16).front().work, "bank conflicts");
+  counted[Counter::global_atomic_lanes] = 10'000;
+  EXPECT_EQ(shares({counted}, 16).front().work, "atomic operations at one address");
+  double sum = 0;
+  for (const Share& share : shares({counted, counted}, 16)) sum += share.share;
+  EXPECT_NEAR(sum, 1, 1e-12);
+}
+
+TEST(Evidence, DoesNotKnowTheFileOfARung) {
+  for (const Stage& stage : stages_simulated()) {
+    if (is_reference(stage)) continue;
+    EXPECT_THAT(std::string(rung_source(stage.number)), HasSubstr("REDUCE_LADDER_BACKEND"))
+        << stage.name;
+  }
+  EXPECT_EQ(rung_source(99), "");
+}
+
+// --explain over the whole ladder, as a user without a GPU sees it.
+TEST(Explainer, LeavesAClassicRungUnprovedThatTheSimulatorCanProve) {
+  const auto device = make_simulated_device(1);
+  const Input input = generate_uniform(Index{1} << 20U, 42);
+  const Climb what;
+  Explainer explainer(*device, input, what, [](std::string_view) {});
+  for (const Stage& stage : device->stages()) {
+    const std::string text = explainer.explain(stage.number, {});
+    EXPECT_THAT(text, HasSubstr(stage.name));
+    if (device->obstacle(stage)) {
+      EXPECT_THAT(text, HasSubstr("Not counted: it cannot run here."));
+      continue;
+    }
+    EXPECT_THAT(text, AllOf(HasSubstr("Now first: "), HasSubstr("  | ")));
+    if (stage.cost == Cost::instructions) {
+      EXPECT_THAT(text, HasSubstr("Not shown: "));
+    } else if (stage.name == "grid-barrier") {
+      EXPECT_THAT(text, HasSubstr("NOT removed: ")) << "the barrier is made of atomic operations";
+    } else if (stage.cost != Cost::none) {
+      EXPECT_THAT(text, HasSubstr("Removed: "));
+    }
+  }
+  EXPECT_THAT(explainer.explain(1, {}), HasSubstr("__global__ void interleaved_modulo"));
+  EXPECT_THAT(explainer.explain(15, {}), HasSubstr("struct CompensatedSum"));
+  EXPECT_EQ(explainer.note(), "");
+}
+
+TEST(Explainer, ComparesARungWithAnotherThanTheOneThatItChanges) {
+  const std::span<const Stage> stages = stages_simulated();
+  const auto changed = [&](int number) {
+    return changed_by(*std::ranges::find(stages, number, &Stage::number), stages);
+  };
+  EXPECT_EQ(changed(0), std::nullopt);
+  EXPECT_EQ(changed(1), std::nullopt);
+  EXPECT_EQ(changed(3), 2);
+  EXPECT_EQ(changed(17), 11);
+  EXPECT_EQ(changed(kReferenceNumber), std::nullopt);
+}
+
+TEST(CountersTable, LeavesOutALaunchOrIsTooWide) {
+  const auto device = make_simulated_device(1);
+  Climb what;
+  what.stages = {1, 9, 16};
+  what.counted = true;
+  const Report report = climb(*device, generate_uniform(100'000, 1), what, [](std::string_view) {});
+  for (const unsigned width : {64U, 80U, 100U}) {
+    const std::string text = format_counters(report, {.width = width});
+    EXPECT_THAT(text, AllOf(HasSubstr("interleaved-modulo"), HasSubstr("exact"), HasSubstr("391")));
+    for (std::size_t begin = 0; begin < text.size();) {
+      const std::size_t end = text.find('\n', begin);
+      EXPECT_LE(end - begin, width) << text;
+      begin = end + 1;
+    }
+  }
+  EXPECT_THAT(format_counters(report, {}), AllOf(HasSubstr("1/3"), HasSubstr("3/3")));
+  EXPECT_FALSE(measured(report));
+  EXPECT_EQ(format_counters(Report{}, {}), "");
+}
+
+}  // namespace
+}  // namespace reduce_ladder
