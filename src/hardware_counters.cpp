@@ -157,6 +157,10 @@ class HardwareCounters::Cupti {
   void* library_ = nullptr;
 };
 
+// One more than may be, which shows that there are too many: CUPTI drops further ones and need not say
+// so.
+constexpr std::size_t kMaxRanges = HardwareCounters::kMaxLaunches + 1;
+
 // CUPTI's functions all take one struct that knows its size. These make one, and call one so that
 // its type is checked against the header.
 #define CUPTI_PARAMS(Type, name) \
@@ -291,8 +295,8 @@ class HardwareCounters::RangeProfiler {
     size.pRangeProfilerObject = profiler_;
     size.pMetricNames = metrics.data();
     size.numMetrics = metrics.size();
-    size.maxNumOfRanges = kMaxLaunches;
-    size.maxNumRangeTreeNodes = kMaxLaunches;
+    size.maxNumOfRanges = kMaxRanges;
+    size.maxNumRangeTreeNodes = kMaxRanges;
     CUPTI_CALL(cupti_, cuptiRangeProfilerGetCounterDataSize, size);
     std::vector<std::uint8_t> counters(size.counterDataSize);
     CUPTI_PARAMS(CUpti_RangeProfiler_CounterDataImage_Initialize_Params, initialize);
@@ -308,7 +312,7 @@ class HardwareCounters::RangeProfiler {
     set.pCounterDataImage = counters.data();
     set.range = CUPTI_AutoRange;
     set.replayMode = replay == Replay::kernels ? CUPTI_KernelReplay : CUPTI_UserReplay;
-    set.maxRangesPerPass = kMaxLaunches;
+    set.maxRangesPerPass = kMaxRanges;
     set.numNestingLevels = 1;
     set.minNestingLevel = 1;
     set.passIndex = 0;
@@ -345,13 +349,13 @@ class HardwareCounters::RangeProfiler {
     CUPTI_PARAMS(CUpti_RangeProfiler_DecodeData_Params, decode);
     decode.pRangeProfilerObject = profiler_;
     CUPTI_CALL(cupti_, cuptiRangeProfilerDecodeData, decode);
-    if (decode.numOfRangeDropped > 0) {
-      fail("more than " + std::to_string(kMaxLaunches) + " kernels were launched", "launch fewer");
-    }
     CUPTI_PARAMS(CUpti_RangeProfiler_GetCounterDataInfo_Params, info);
     info.pCounterDataImage = counters.data();
     info.counterDataImageSize = counters.size();
     CUPTI_CALL(cupti_, cuptiRangeProfilerGetCounterDataInfo, info);
+    if (info.numTotalRanges > kMaxLaunches || decode.numOfRangeDropped > 0) {
+      fail("more than " + std::to_string(kMaxLaunches) + " kernels were launched", "launch fewer");
+    }
     return info.numTotalRanges;
   }
 
