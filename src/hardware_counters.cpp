@@ -157,8 +157,8 @@ class HardwareCounters::Cupti {
   void* library_ = nullptr;
 };
 
-// One more than may be, which shows that there are too many: CUPTI drops further ones and need not say
-// so.
+// One more than may be, which shows that there are too many: CUPTI drops further ones and need not
+// say so.
 constexpr std::size_t kMaxRanges = HardwareCounters::kMaxLaunches + 1;
 
 // CUPTI's functions all take one struct that knows its size. These make one, and call one so that
