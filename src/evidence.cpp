@@ -260,6 +260,92 @@ std::string first_cost(const Launches& launches, unsigned multiprocessors) {
   return text + (rest.empty() ? "." : fmt::format("; then {}.", join(rest, ", ")));
 }
 
+// A column of --counters.
+struct CounterColumn {
+  std::string_view header;
+  std::string_view meaning;  // empty: as the header says
+  Value (*of)(const LaunchCounters& launch, Index n);
+};
+
+template <Counter counter>
+Value plain(const LaunchCounters& launch, Index /*n*/) {
+  return launch[counter];
+}
+
+// Of both.
+constexpr CounterColumn kCounted[] = {
+    {"blocks", "", blocks},
+    {"barriers", "__syncthreads, as each warp comes to them", block_barriers},
+    {"warp bar", "__syncwarp a block", warp_barriers},
+    {"shuffles", "a block", shuffles},
+    {"shared", "shared-memory instructions a block", shared_a_block},
+    {"lanes", "active ones of these", shared_lanes},
+    {"waves", "wavefronts of these", shared_wavefronts},
+    {"loads", "of global memory, by a warp", plain<Counter::global_loads>},
+    {"sectors", "of 32 bytes a global load", load_sectors},
+    {"atomics", "", atomics},
+};
+constexpr CounterColumn kMeasured[] = {
+    {"instr", "warp instructions", plain<Counter::warp_instructions>},
+    {"lanes", "active ones of these, of 32", lanes},
+    {"stall %", "of warps, at block barriers", barrier_stall},
+    {"loads", "from shared memory, also without an active lane",
+     plain<Counter::shared_loads_issued>},
+    {"stores", "likewise", plain<Counter::shared_stores_issued>},
+    {"ld confl", "bank conflicts met by loads", plain<Counter::shared_load_conflicts>},
+    {"st confl", "by stores", plain<Counter::shared_store_conflicts>},
+    {"DRAM MB", "10^6 bytes read and written",
+     [](const LaunchCounters& launch, Index /*n*/) {
+       return ratio(launch[Counter::dram_bytes], 1e6);
+     }},
+    {"DRAM %", "of its peak throughput",
+     [](const LaunchCounters& launch, Index /*n*/) {
+       return ratio(launch[Counter::dram_share], 0.01);
+     }},
+};
+
+// A row a launch of every stage, by those who counted it, and what the columns mean; empty where
+// nobody did.
+std::string format_launches(const Report& report, std::span<const CounterColumn> kinds,
+                            const std::vector<std::string_view>& counters, const TextStyle& style) {
+  std::vector<Column> columns = {
+      {"#", {}, false}, {"stage", {}, true}, {"launch", {}, false}, {"by", {}, true}};
+  for (const CounterColumn& kind : kinds) columns.push_back({std::string(kind.header), {}, false});
+  for (const StageResult& result : report.stages) {
+    for (const std::string_view by : counters) {
+      const Launches& launches = by == "sim" ? result.simulated : result.measured;
+      for (std::size_t i = 0; i < launches.size(); ++i) {
+        columns[0].cells.push_back(number_of(*result.stage));
+        columns[1].cells.push_back(shorten(result.stage->name, 20));
+        columns[2].cells.push_back(fmt::format("{}/{}", i + 1, launches.size()));
+        columns[3].cells.emplace_back(by);
+        for (std::size_t k = 0; k < kinds.size(); ++k) {
+          columns[4 + k].cells.push_back(number(kinds[k].of(launches[i], report.input.n)));
+        }
+      }
+    }
+  }
+  if (columns.front().cells.empty()) return "";
+  const std::size_t width = width_of(style);
+  const auto drop = [&columns](std::string_view header) {
+    std::erase_if(columns, [&](const Column& column) { return column.header == header; });
+  };
+  if (counters.size() == 1) drop("by");
+  for (const std::string_view header : {"st confl", "stores", "warp bar", "lanes", "launch",
+                                        "waves", "shuffles", "sectors", "ld confl", "DRAM MB"}) {
+    if (least_width(columns) <= width) break;
+    drop(header);
+  }
+  std::vector<std::string> legend;
+  for (const CounterColumn& kind : kinds) {
+    const bool shown = std::ranges::find(columns, kind.header, &Column::header) != columns.end();
+    if (shown && !kind.meaning.empty()) {
+      legend.push_back(fmt::format("{}: {}", kind.header, kind.meaning));
+    }
+  }
+  return format_table(columns, style) + wrap("", join(legend, "; "), width);
+}
+
 }  // namespace
 
 std::span<const Quantity> quantities() {
@@ -364,71 +450,13 @@ bool measured(const Report& report) {
 }
 
 std::string format_counters(const Report& report, const TextStyle& style) {
-  std::vector<Column> columns = {
-      {"#", {}, false},        {"stage", {}, true},     {"launch", {}, false},
-      {"by", {}, true},        {"blocks", {}, false},   {"barriers", {}, false},
-      {"warp bar", {}, false}, {"shuffles", {}, false}, {"shared", {}, false},
-      {"waves", {}, false},    {"loads", {}, false},    {"sectors", {}, false},
-      {"atomics", {}, false},  {"instr", {}, false},    {"DRAM %", {}, false}};
-  const auto add = [&](const StageResult& result, const Launches& launches, std::string_view by) {
-    for (std::size_t i = 0; i < launches.size(); ++i) {
-      const Launches one = {launches[i]};
-      const Index n = report.input.n;
-      const auto dram = launches[i][Counter::dram_share];
-      const std::string cells[] = {
-          number_of(*result.stage),
-          shorten(result.stage->name, 20),
-          fmt::format("{}/{}", i + 1, launches.size()),
-          std::string(by),
-          number(first<blocks>(one, n)),
-          number(first<block_barriers>(one, n)),
-          number(first<warp_barriers>(one, n)),
-          number(first<shuffles>(one, n)),
-          number(first<shared_a_block>(one, n)),
-          number(first<shared_wavefronts>(one, n)),
-          number(launches[i][Counter::global_loads]),
-          number(first<load_sectors>(one, n)),
-          number(first<atomics>(one, n)),
-          number(launches[i][Counter::warp_instructions]),
-          dram ? fmt::format("{:.1f}", *dram * 100) : "-",
-      };
-      for (std::size_t c = 0; c < columns.size(); ++c) columns[c].cells.push_back(cells[c]);
-    }
-  };
-  for (const StageResult& result : report.stages) {
-    add(result, result.simulated, "sim");
-    add(result, result.measured, "gpu");
-  }
-  if (columns.front().cells.empty()) return "";
-  // What nothing was counted of, and then what there is no room for.
-  std::erase_if(columns, [](const Column& column) {
-    return std::ranges::all_of(column.cells, [](const std::string& cell) { return cell == "-"; });
-  });
+  const std::string counted = format_launches(report, kCounted, {"sim", "gpu"}, style);
+  const std::string measured = format_launches(report, kMeasured, {"gpu"}, style);
+  if (counted.empty()) return "";
   const std::size_t width = width_of(style);
-  for (const std::string_view header :
-       {"DRAM %", "warp bar", "instr", "launch", "waves", "shuffles", "sectors"}) {
-    if (least_width(columns) <= width) break;
-    std::erase_if(columns, [&](const Column& column) { return column.header == header; });
-  }
-  std::string text = wrap("", "Counted, launch by launch:", width) + format_table(columns, style);
-  constexpr std::pair<std::string_view, std::string_view> kMeanings[] = {
-      {"barriers", "__syncthreads, as every warp comes to them"},
-      {"warp bar", "__syncwarp a block"},
-      {"shuffles", "a block"},
-      {"shared", "shared-memory instructions a block"},
-      {"waves", "wavefronts a shared-memory instruction"},
-      {"loads", "of global memory, by a warp"},
-      {"sectors", "of 32 bytes a global load"},
-      {"instr", "warp instructions"},
-      {"DRAM %", "of its peak throughput"},
-  };
-  std::vector<std::string> legend;
-  for (const auto& [header, meaning] : kMeanings) {
-    if (std::ranges::find(columns, header, &Column::header) == columns.end()) continue;
-    legend.push_back(fmt::format("{}: {}", header, meaning));
-  }
-  text += wrap("", join(legend, "; "), width);
-  return text;
+  std::string text = wrap("", "Counted, launch by launch:", width) + counted;
+  if (measured.empty()) return text;
+  return text + "\n" + wrap("", "What a GPU alone counts:", width) + measured;
 }
 
 }  // namespace reduce_ladder

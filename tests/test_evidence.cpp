@@ -144,6 +144,31 @@ TEST(Explainer, ComparesARungWithAnotherThanTheOneThatItChanges) {
   EXPECT_EQ(changed(kReferenceNumber), std::nullopt);
 }
 
+TEST(CountersTable, LeavesOutWhatAGpuAloneCounts) {
+  const Stage stage = stage_for(Cost::none);
+  LaunchCounters simulated;
+  simulated[Counter::blocks] = 4096;
+  LaunchCounters measured = simulated;
+  measured[Counter::warp_instructions] = 1'234'567;
+  measured[Counter::lanes_per_instruction] = 20.5;
+  measured[Counter::barrier_stall] = 0.25;
+  measured[Counter::dram_bytes] = 6.5e6;
+  measured[Counter::dram_share] = 0.125;
+  measured[Counter::shared_load_conflicts] = 4321;
+  Report report;
+  report.input.n = kN;
+  StageResult& result = report.stages.emplace_back();
+  result.stage = &stage;
+  result.simulated = {simulated};
+  result.measured = {measured};
+  const std::string text = format_counters(report, {});
+  for (const char* shown : {"What a GPU alone counts:", "1,234,567", "20.50", " 25 ", "6.50",
+                            "12.50", "4,321", "  gpu  "}) {
+    EXPECT_THAT(text, HasSubstr(shown));
+  }
+  EXPECT_TRUE(reduce_ladder::measured(report));
+}
+
 TEST(CountersTable, LeavesOutALaunchOrIsTooWide) {
   const auto device = make_simulated_device(1);
   Climb what;
@@ -160,6 +185,7 @@ TEST(CountersTable, LeavesOutALaunchOrIsTooWide) {
     }
   }
   EXPECT_THAT(format_counters(report, {}), AllOf(HasSubstr("1/3"), HasSubstr("3/3")));
+  EXPECT_THAT(format_counters(report, {}), Not(HasSubstr("What a GPU alone counts")));
   EXPECT_FALSE(measured(report));
   EXPECT_EQ(format_counters(Report{}, {}), "");
 }
