@@ -249,7 +249,13 @@ class CudaDevice final : public Device {
 
   std::vector<LaunchCounters> count(const Stage& stage, const Plan& plan) override {
     reserve(plan);
-    if (!counters_) counters_ = HardwareCounters::open(info_.cuda->ordinal);
+    if (!no_counters_.empty()) throw CountersUnavailable(no_counters_);
+    try {
+      if (!counters_) counters_ = HardwareCounters::open(info_.cuda->ordinal);
+    } catch (const CountersUnavailable& why) {
+      no_counters_ = why.what();
+      throw;
+    }
     return counters_->count([&] { stage.launch(plan, problem()); }, [&] { make_l2_cold(); });
   }
 
@@ -431,6 +437,7 @@ class CudaDevice final : public Device {
   DeviceArray<ControlWord> control_;
   DeviceArray<float> output_;
   std::unique_ptr<HardwareCounters> counters_;  // once somebody has asked for them
+  std::string no_counters_;                     // why there are none, if that is known
 };
 
 }  // namespace

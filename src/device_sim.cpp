@@ -113,6 +113,7 @@ class SimulatedDevice final : public Device {
       };
     }
     simulator_.observe(observation);
+    simulator_.name_kernels(stage.name);
     try {
       stage.launch(plan, {values_, workspace_.data(), &output, control_.data(), &simulator_});
     } catch (...) {

@@ -87,14 +87,16 @@ constexpr Quantity kQuantities[] = {
     {Cost::launches, "launches",
      [](const Launches& launches, Index /*n*/) {
        return launches.empty() ? Value() : Value(static_cast<double>(launches.size()));
-     }},
-    {Cost::blocks, "blocks", first<blocks>},
+     },
+     1, 0.1},
+    {Cost::blocks, "blocks", first<blocks>, 1},
     {Cost::block_barriers, "block barriers a block", first<block_barriers>},
     {Cost::none, "warp barriers a block", first<warp_barriers>},
     {Cost::none, "shuffles a block", first<shuffles>},
     {Cost::shared_instructions, "shared-memory instructions a block", first<shared_a_block>},
     {Cost::none, "active lanes a shared-memory instruction", first<shared_lanes>},
-    {Cost::bank_conflicts, "wavefronts a shared-memory instruction", first<shared_wavefronts>},
+    {Cost::bank_conflicts, "wavefronts a shared-memory instruction", first<shared_wavefronts>, 1,
+     0.1},
     {Cost::load_instructions, "global loads for 32 values", first<load_instructions>},
     {Cost::none, "sectors a global load", first<load_sectors>},
     {Cost::atomics, "atomic operations", first<atomics>},
@@ -143,7 +145,7 @@ std::string idea_of(std::string_view source) {
   return text;
 }
 
-// From the line in which `at` lies to the next one that is just "}", or "};".
+// From behind the empty line before `at` to the next line that is just "}", or "};".
 std::string_view definition_around(std::string_view source, std::size_t at) {
   // A template's head stands on a line of its own.
   std::size_t begin = source.rfind("\n\n", at);
@@ -163,13 +165,12 @@ std::string_view kernel_of(std::string_view source) {
   return {};
 }
 
-std::string excerpt(std::string_view code, std::size_t width) {
+// Code is not broken, however wide it is.
+std::string excerpt(std::string_view code) {
   std::string text;
   while (!code.empty()) {
     const std::size_t end = std::min(code.find('\n'), code.size());
-    text +=
-        without_trailing_spaces(fmt::format("  | {}", code.substr(0, std::min(end, width - 4)))) +
-        "\n";
+    text += without_trailing_spaces(fmt::format("  | {}", code.substr(0, end))) + "\n";
     code.remove_prefix(std::min(end + 1, code.size()));
   }
   return text;
@@ -200,6 +201,7 @@ std::string comparison(const Evidence* before, const Evidence& after, Index n,
   }
   for (const Quantity& quantity : kQuantities) {
     std::vector<Value> values;
+    values.reserve(sources.size());
     for (const Source& source : sources) {
       values.push_back(quantity.of(source.of->*source.launches, n));
     }
@@ -226,26 +228,25 @@ std::string other_changes(const Evidence& before, const Evidence& after, Index n
 }
 
 std::string judgement(const Evidence& before, const Evidence& after, Index n) {
-  const Quantity* const claimed = quantity_of(after.stage->cost);
-  switch (removal(before, after, n)) {
-    case Removal::none_claimed:
-      return fmt::format("What it removes is nothing that counters see: {}.", after.stage->removes);
-    case Removal::not_counted:
-      return fmt::format(
-          "Not shown: {}. The {} would tell, and nobody counted them: the simulator "
-          "does not, a GPU does.",
-          after.stage->removes, claimed->name);
-    case Removal::removed:
-    case Removal::not_removed:
-      break;
+  const Removal what = removal(before, after, n);
+  const std::string_view removes = after.stage->removes;
+  if (what == Removal::none_claimed) {
+    return fmt::format("What it removes is nothing that counters see: {}.", removes);
   }
-  const auto [from, to] = change(*claimed, before, after, n);
-  if (removal(before, after, n) == Removal::removed) {
-    return fmt::format("Removed: {}. The counters say: {} {} -> {}.", after.stage->removes,
-                       claimed->name, number(from), number(to));
+  const Quantity& claimed = *quantity_of(after.stage->cost);
+  if (what == Removal::not_counted) {
+    return fmt::format("Not shown: {}. Of {} nothing was counted{}.", removes, claimed.name,
+                       claimed.cost == Cost::instructions
+                           ? ": the simulator does not, and there are no counters of a GPU"
+                           : " for so few values");
   }
-  return fmt::format("NOT removed: {}. The counters say: {} {} -> {}.", after.stage->removes,
-                     claimed->name, number(from), number(to));
+  const auto [from, to] = change(claimed, before, after, n);
+  const std::string_view verdict = what == Removal::removed       ? "Removed"
+                                   : what == Removal::reduced     ? "Only reduced"
+                                   : what == Removal::not_removed ? "NOT removed"
+                                                                  : "Nothing to remove here";
+  return fmt::format("{}: {}. The counters say: {} {} -> {}.", verdict, removes, claimed.name,
+                     number(from), number(to));
 }
 
 std::string first_cost(const Launches& launches, unsigned multiprocessors) {
@@ -371,18 +372,19 @@ std::vector<Share> shares(const Launches& launches, unsigned multiprocessors) {
                                {"atomic operations at one address", 0},
                                {"further launches", 0}}};
   for (const LaunchCounters& launch : launches) {
-    const auto count = [&launch](std::initializer_list<Counter> counters) {
-      return sum(launch, counters).value_or(0);
-    };
-    const double shared = count({Counter::shared_loads, Counter::shared_stores});
-    all[0].share += kSector * count({Counter::global_load_sectors, Counter::global_store_sectors});
-    all[1].share += kSharedInstruction * shared;
-    all[2].share +=
-        kConflict *
-        std::max(0.0, count({Counter::shared_load_wavefronts, Counter::shared_store_wavefronts}) -
-                          shared);
-    all[3].share += kBarrier * count({Counter::block_barriers});
-    all[4].share += kAtomicLane * multiprocessors * count({Counter::global_atomic_lanes});
+    const Value sectors =
+        sum(launch, {Counter::global_load_sectors, Counter::global_store_sectors});
+    const Value shared = shared_instructions(launch);
+    const Value conflicts =
+        sum(launch, {Counter::shared_load_conflicts, Counter::shared_store_conflicts});
+    const Value barriers = launch[Counter::block_barriers];
+    const Value at_one = launch[Counter::global_atomic_lanes_at_one];
+    if (!sectors || !shared || !conflicts || !barriers || !at_one) return {};
+    all[0].share += kSector * *sectors;
+    all[1].share += kSharedInstruction * *shared;
+    all[2].share += kConflict * *conflicts;
+    all[3].share += kBarrier * *barriers;
+    all[4].share += kAtomicLane * multiprocessors * *at_one;
     all[5].share += &launch == &launches.front() ? 0 : kLaunch * multiprocessors;
   }
   double total = 0;
@@ -400,7 +402,11 @@ Removal removal(const Evidence& before, const Evidence& after, Index n) {
   if (claimed == nullptr) return Removal::none_claimed;
   const auto [from, to] = change(*claimed, before, after, n);
   if (!from || !to) return Removal::not_counted;
-  return *to < *from && differ(*from, *to) ? Removal::removed : Removal::not_removed;
+  const double there = *from - claimed->least;
+  const double left = *to - claimed->least;
+  if (there < 0.02) return left < 0.02 ? Removal::not_there : Removal::not_removed;
+  if (left <= claimed->share * there) return Removal::removed;
+  return *to < *from && differ(*from, *to) ? Removal::reduced : Removal::not_removed;
 }
 
 std::optional<int> changed_by(const Stage& stage, std::span<const Stage> stages) {
@@ -419,7 +425,7 @@ std::string format_explanation(const Evidence* before, const Evidence& after, In
   const std::string_view source = rung_source(stage.number);
   std::string text = wrap("", fmt::format("{}: {}", heading(stage), stage.idea), width) + "\n";
   if (!source.empty()) {
-    text += wrap("  ", idea_of(source), width) + "\n" + excerpt(kernel_of(source), width) + "\n";
+    text += wrap("  ", idea_of(source), width) + "\n" + excerpt(kernel_of(source)) + "\n";
   }
   if (after.simulated.empty() && after.measured.empty()) {
     return text + wrap("", "Not counted: it cannot run here.", width);
@@ -436,17 +442,18 @@ std::string format_explanation(const Evidence* before, const Evidence& after, In
       text += wrap("Also: ", others + ".", width);
     }
   }
-  const Launches& counted = after.simulated.empty() ? after.measured : after.simulated;
-  if (const std::string line = first_cost(counted, multiprocessors); !line.empty()) {
+  if (const std::string line = first_cost(after.simulated, multiprocessors); !line.empty()) {
     text += wrap("", line, width);
   }
   return text;
 }
 
 bool measured(const Report& report) {
-  return std::ranges::all_of(report.stages, [](const StageResult& result) {
-    return !result.ran || !result.measured.empty();
-  });
+  const auto ran = [](const StageResult& result) { return result.ran; };
+  return std::ranges::any_of(report.stages, ran) &&
+         std::ranges::all_of(report.stages, [](const StageResult& result) {
+           return !result.ran || !result.measured.empty();
+         });
 }
 
 std::string format_counters(const Report& report, const TextStyle& style) {

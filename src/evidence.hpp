@@ -24,6 +24,8 @@ struct Quantity {
   Cost cost = Cost::none;  // that it measures
   std::string_view name;
   std::optional<double> (*of)(const Launches& launches, Index n) = nullptr;
+  double least = 0;     // where there is nothing more to remove
+  double share = 0.75;  // of what lies above that: no more is left where the cost is removed
 };
 std::span<const Quantity> quantities();
 
@@ -33,18 +35,26 @@ struct Share {
   std::string_view work;
   double share = 0;  // of 1
 };
-// Largest first; those of nothing left out. Empty where the simulator's counters are missing.
+// Largest first; those of nothing left out. By the simulator's counters: empty without them.
 std::vector<Share> shares(const Launches& launches, unsigned multiprocessors);
 
 // What is known of one stage.
 struct Evidence {
   const Stage* stage = nullptr;
   Launches simulated;
-  Launches measured;  // empty: not on a GPU
+  Launches measured;       // empty: not on a GPU
+  std::string fault = {};  // that the simulator met while it counted
 };
 
-// Whether the cost that `after` is for went down from `before`, by what was measured if it was.
-enum class Removal { removed, not_removed, not_counted, none_claimed };
+// What became of the cost that `after` is for, by what was measured if it was.
+enum class Removal {
+  removed,
+  reduced,  // by a little
+  not_removed,
+  not_there,    // nor before
+  not_counted,  // nobody did, or over too few values
+  none_claimed,
+};
 Removal removal(const Evidence& before, const Evidence& after, Index n);
 
 // --explain: the stage's idea in its own file's words, its kernel, its counters beside those of the
@@ -52,7 +62,7 @@ Removal removal(const Evidence& before, const Evidence& after, Index n);
 std::string format_explanation(const Evidence* before, const Evidence& after, Index n,
                                unsigned multiprocessors, const TextStyle& style);
 
-// Whether the GPU's own counters were read of every stage that ran.
+// Whether the GPU's own counters were read, of every stage that ran.
 bool measured(const Report& report);
 
 // --counters: a row a launch of every stage.

@@ -123,7 +123,12 @@ class HardwareCounters::Cupti {
     std::string tried;
     for (const std::string& name : libraries) {
       library_ = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
-      if (library_ != nullptr) return;
+      // An older one would hide a later one that will do.
+      const bool last = &name == &libraries.back();
+      if (library_ != nullptr &&
+          (last || ::dlsym(library_, "cuptiRangeProfilerEnable") != nullptr)) {
+        return;
+      }
       tried += (tried.empty() ? "" : ", ") + name;
     }
     fail("CUPTI was not found: tried " + tried,

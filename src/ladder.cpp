@@ -190,16 +190,26 @@ bool count_stages(Device& device, const Input& input, std::span<const PlannedSta
                   const Climb& what, Report& report, const Progress& progress,
                   const Interrupted& interrupted) {
   Counting counting(device, input, what.misalignment);
-  for (std::size_t i = 0; i < report.stages.size(); ++i) {
+  bool complete = true;
+  for (std::size_t i = 0; i < report.stages.size() && complete; ++i) {
     if (planned[i].obstacle) continue;
-    if (interrupted()) return false;
+    complete = !interrupted();
+    if (!complete) break;
     progress(fmt::format("stage {}: counting", planned[i].stage->name));
     Evidence evidence = counting.count(*planned[i].stage, planned[i].plan);
-    report.stages[i].simulated = std::move(evidence.simulated);
-    report.stages[i].measured = std::move(evidence.measured);
+    StageResult& result = report.stages[i];
+    result.simulated = std::move(evidence.simulated);
+    result.measured = std::move(evidence.measured);
+    if (evidence.fault.empty()) continue;
+    result.verification.verdict = Verdict::failed;
+    result.verification.note = evidence.fault;
   }
   report.counters_note = counting.note();
-  return true;
+  if (!complete) {
+    report.counters_note += report.counters_note.empty() ? "" : "; ";
+    report.counters_note += "interrupted while counting";
+  }
+  return complete;
 }
 
 }  // namespace
@@ -286,24 +296,39 @@ Report climb(Device& device, const Input& input, const Climb& what, const Progre
 Counting::Counting(Device& device, const Input& input, unsigned misalignment) : device_(device) {
   if (device.info().kind != DeviceKind::cuda) return;
   if (input.info.n > kMostHeld) {
-    note_ = fmt::format("more than {} values are not simulated", kMostHeld);
+    add_note(fmt::format("more than {} values are not simulated", kMostHeld));
     return;
   }
-  simulator_ = make_simulated_device(Simulation{});
-  load(*simulator_, input, misalignment);
+  try {
+    simulator_ = make_simulated_device(Simulation{});
+    load(*simulator_, input, misalignment);
+  } catch (const OutOfMemoryError& why) {
+    simulator_ = nullptr;
+    add_note(fmt::format("not simulated: {}", why.what()));
+  }
+}
+
+void Counting::add_note(const std::string& text) {
+  if (note_.find(text) != std::string::npos) return;  // as of every stage
+  note_ += (note_.empty() ? "" : "; ") + text;
 }
 
 Evidence Counting::count(const Stage& stage, const Plan& plan) {
-  Evidence evidence{.stage = &stage, .simulated = {}, .measured = {}};
+  Evidence evidence{.stage = &stage, .simulated = {}, .measured = {}, .fault = {}};
   const bool gpu = device_.info().kind == DeviceKind::cuda;
   Device* const by = gpu ? simulator_.get() : &device_;
   try {
     if (by != nullptr && !by->obstacle(stage)) evidence.simulated = by->count(stage, plan);
-    if (gpu) evidence.measured = device_.count(stage, plan);
   } catch (const SimulatorFault& fault) {
-    note_ = fmt::format("stage {}: {}", stage.name, fault.what());
+    evidence.fault = fault.what();
+    add_note(fmt::format("stage {}: {}", stage.name, fault.what()));
+  } catch (const OutOfMemoryError& why) {
+    add_note(fmt::format("stage {} is not simulated: {}", stage.name, why.what()));
+  }
+  try {
+    if (gpu) evidence.measured = device_.count(stage, plan);
   } catch (const CountersUnavailable& why) {
-    note_ = why.what();
+    add_note(why.what());
   }
   return evidence;
 }
@@ -315,6 +340,16 @@ Explainer::Explainer(Device& device, const Input& input, const Climb& what, Prog
       progress_(std::move(progress)),
       counting_(device, input, what.misalignment) {
   load(device, input, what.misalignment);
+}
+
+std::vector<int> Explainer::needed(const Device& device, const std::vector<int>& stages) {
+  std::vector<int> all;
+  for (const int number : stages) {
+    all.push_back(number);
+    const auto before = changed_by(find_stage(device.stages(), number), device.stages());
+    if (before) all.push_back(*before);
+  }
+  return all;
 }
 
 const Evidence& Explainer::evidence(int number) {

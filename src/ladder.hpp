@@ -53,7 +53,7 @@ Report climb(
 // its own counters.
 class Counting {
  public:
-  // The device, with `input` loaded. Throws OutOfMemoryError.
+  // The device, with `input` loaded.
   Counting(Device& device, const Input& input, unsigned misalignment);
 
   // Of a stage that the device can run. Throws CudaError.
@@ -62,6 +62,8 @@ class Counting {
   [[nodiscard]] const std::string& note() const { return note_; }
 
  private:
+  void add_note(const std::string& text);
+
   Device& device_;
   std::unique_ptr<Device> simulator_;  // beside a GPU
   std::string note_;
@@ -73,7 +75,10 @@ class Explainer {
   // All of them outlive this. Throws OutOfMemoryError.
   Explainer(Device& device, const Input& input, const Climb& what, Progress progress);
 
-  // Throws UsageError if the stage cannot run over the values, CudaError.
+  // The stages, and those that they change.
+  static std::vector<int> needed(const Device& device, const std::vector<int>& stages);
+
+  // Throws UsageError if a stage that is needed cannot run over the values, CudaError.
   std::string explain(int number, const TextStyle& style);
   // Why counters of a GPU are missing, else empty.
   [[nodiscard]] const std::string& note() const { return counting_.note(); }

@@ -201,23 +201,31 @@ int run_once_and_write(Device& device, std::optional<Input> input_file, const Op
       {{&options.json, to_json}, {&options.csv, to_csv}, {&options.markdown, to_markdown}},
       format_report);
   if (report.incomplete) return kInterrupted;
+  if (!passed(report)) return kFailed;
   if (options.counters == Options::Counters::required && !measured(report)) {
-    throw CountersUnavailable(report.counters_note.empty()
-                                  ? "--counters=require: the simulator has no hardware counters"
-                                  : report.counters_note);
+    throw CountersUnavailable(report.counters_note.empty() ? "no stage was counted"
+                                                           : report.counters_note);
   }
-  return passed(report) ? kPassed : kFailed;
+  return kPassed;
 }
 
 // Prints, stage by stage, what counters say.
 int explain(Device& device, const Options& options, std::optional<Input> input_file,
             const Climb& what, const Progress& progress, const Interrupted& interrupted) {
+  // What cannot run is refused before anything is said.
+  Climb all = what;
+  all.stages = Explainer::needed(device, options.stages);
+  static_cast<void>(plan_stages(device, input_file ? input_file->info.n : options.n, all));
   const Input input =
       input_file ? std::move(*input_file) : generate(*options.data, options.n, options.seed);
   const TextStyle style = text_style(options.color, STDOUT_FILENO);
   Explainer explainer(device, input, what, progress);
   for (const int number : options.stages) {
-    if (interrupted()) return kInterrupted;
+    if (interrupted()) {
+      progress("");
+      notify(fmt::format("reduce-ladder: interrupted before stage {}\n", number));
+      return kInterrupted;
+    }
     const std::string text = explainer.explain(number, style);
     progress("");
     write_stdout(number == options.stages.front() ? text : "\n" + text);
@@ -244,6 +252,9 @@ int run(int argc, const char* const* argv) {
   std::optional<Input> input_file;
   if (options.input) input_file = read_input(*options.input);
   const std::unique_ptr<Device> device = choose_device(options);
+  if (options.counters == Options::Counters::required && device->info().kind != DeviceKind::cuda) {
+    throw CountersUnavailable("--counters=require: the simulator has no hardware counters");
+  }
   const Climb what{.stages = options.stages,
                    .block = options.block,
                    .grid = options.grid,

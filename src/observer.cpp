@@ -28,10 +28,6 @@ std::string_view name(Access access) {
   return "atomic operation";
 }
 
-std::string place(const Place& where) {
-  return fmt::format("{} in {}()", where.text(), where.function);
-}
-
 // Calls body(lane) for each lane of a mask.
 template <typename Body>
 void for_each_lane(std::uint32_t lanes, Body body) {
@@ -54,19 +50,24 @@ class Distinct {
   [[nodiscard]] std::size_t size() const { return count_; }
 
  private:
-  std::array<std::uint64_t, 4 * kWarpSize> values_;
+  std::array<std::uint64_t, std::size_t{4} * kWarpSize> values_;
   std::size_t count_ = 0;
   std::uint64_t most_ = 0;
+};
+
+struct Wavefronts {
+  std::uint64_t all = 0;
+  std::uint64_t conflicts = 0;  // of these, that other addresses would have done without
 };
 
 // What shared memory needs for accesses of `bytes` bytes a lane: so many lanes as ask for a word of
 // every bank are served together, and of these as often as the bank most asked for has words to
 // give. A word goes to all that ask for it.
 template <typename Addresses>
-std::uint64_t wavefronts(std::uint32_t lanes, const Addresses& address, unsigned bytes) {
+Wavefronts wavefronts(std::uint32_t lanes, const Addresses& address, unsigned bytes) {
   const unsigned words = std::max(1U, static_cast<unsigned>(bytes / kBankBytes));
   const unsigned together = kWarpSize / words;
-  std::uint64_t all = 0;
+  Wavefronts needed;
   for (unsigned first = 0; first < kWarpSize; first += together) {
     const std::uint32_t group =
         lanes >> first & (together == kWarpSize ? ~0U : (1U << together) - 1);
@@ -79,9 +80,11 @@ std::uint64_t wavefronts(std::uint32_t lanes, const Addresses& address, unsigned
         if (different.insert(wanted)) ++asked[wanted % kBanks];
       }
     });
-    all += *std::ranges::max_element(asked);
+    const unsigned most = *std::ranges::max_element(asked);
+    needed.all += most;
+    needed.conflicts += most - 1;
   }
-  return all;
+  return needed;
 }
 
 template <typename Addresses>
@@ -102,13 +105,16 @@ void Observer::begin_launch(Observation& observation) {
   sites_.clear();
   site_after_hash_ = {};
   streams_.clear();
+  atomic_lanes_.clear();
 }
 
 void Observer::begin_block(unsigned threads) {
   warps_ = (threads + kWarpSize - 1) / kWarpSize;
+  threads_ = threads;
+  meetings_ = {};
   if (!observation_->check) return;
   early_load_.reset();
-  shared_words_.resize(shared.size / kBankBytes);
+  shared_words_.resize((shared.size + kBankBytes - 1) / kBankBytes);
   for (SharedWord& word : shared_words_) {
     word.written = false;
     word.last_store = {};
@@ -130,23 +136,28 @@ void Observer::end_block(std::uint64_t complete) {
     for (unsigned w = 0; w < warps_; ++w) {
       Stream& stream = streams_[site * kWarps + w];
       count_executions(sites_[site], stream);
-      stream.barrier = 0;
+      stream.barrier = stream.meeting = 0;
     }
   }
 }
 
-void Observer::end_launch(LaunchCounters& sum) const {
+void Observer::end_launch(LaunchCounters& sum, AtomicLanes& atomic_lanes) const {
   for (std::size_t i = 0; i < kCounters; ++i) {
     if (sum.values[i]) *sum.values[i] += static_cast<double>(tallies_[i]);
   }
+  for (const auto& [address, lanes] : atomic_lanes_) atomic_lanes[address] += lanes;
 }
 
 void Observer::meet_other_blocks() {
   tally(Counter::global_atomics) += 1;
   tally(Counter::global_atomic_lanes) += 1;
+  constexpr std::uint64_t kOfTheGrid = ~std::uint64_t{0};
+  ++atomic_lanes_[kOfTheGrid];
 }
 
 void Observer::meet(WarpOperation operation, unsigned warp, unsigned lanes) {
+  const unsigned there = std::min(kWarpSize, threads_ - warp * kWarpSize);
+  if (std::popcount(lanes) == static_cast<int>(there)) ++meetings_[warp];
   switch (operation) {
     case WarpOperation::shuffle:
       tally(Counter::shuffles) += 1;
@@ -198,7 +209,7 @@ std::size_t Observer::find_site(const Observed& site, Access access, std::size_t
     return other.where == site.where && other.space == site.space && other.access == access &&
            other.bytes == bytes;
   };
-  unsigned short& after =
+  std::uint16_t& after =
       site_after_hash_[(site.where.line * 8U + static_cast<unsigned>(site.space) * 4U +
                         static_cast<unsigned>(access)) %
                        site_after_hash_.size()];
@@ -210,17 +221,19 @@ std::size_t Observer::find_site(const Observed& site, Access access, std::size_t
     found = sites_.end() - 1;
   }
   const auto index = static_cast<std::size_t>(found - sites_.begin());
-  after = static_cast<unsigned short>(index + 1);
+  after = static_cast<std::uint16_t>(index + 1);
   return index;
 }
 
 void Observer::count(const Observed& site, Access access, std::uint64_t address,
                      std::size_t bytes) {
   const std::size_t index = find_site(site, access, bytes);
-  Stream& stream = streams_[index * kWarps + threadIdx.x / kWarpSize];
-  if (stream.barrier != barriers.reached) {
+  const unsigned warp = threadIdx.x / kWarpSize;
+  Stream& stream = streams_[index * kWarps + warp];
+  if (stream.barrier != barriers.reached || stream.meeting != meetings_[warp]) {
     count_executions(sites_[index], stream);
     stream.barrier = barriers.reached;
+    stream.meeting = meetings_[warp];
   }
   const unsigned lane = threadIdx.x % kWarpSize;
   const std::uint32_t execution = stream.of_lane[lane]++;
@@ -237,11 +250,14 @@ void Observer::count_executions(const Site& site, Stream& stream) {
     if (site.access == Access::atomic) {
       tally(Counter::global_atomics) += 1;
       tally(Counter::global_atomic_lanes) += lanes;
+      for_each_lane(execution.lanes,
+                    [&](unsigned lane) { ++atomic_lanes_[execution.address[lane]]; });
     } else if (site.space == Space::shared_memory) {
       tally(store ? Counter::shared_stores : Counter::shared_loads) += 1;
       tally(store ? Counter::shared_store_lanes : Counter::shared_load_lanes) += lanes;
-      tally(store ? Counter::shared_store_wavefronts : Counter::shared_load_wavefronts) +=
-          wavefronts(execution.lanes, execution.address, site.bytes);
+      const auto [all, conflicts] = wavefronts(execution.lanes, execution.address, site.bytes);
+      tally(store ? Counter::shared_store_wavefronts : Counter::shared_load_wavefronts) += all;
+      tally(store ? Counter::shared_store_conflicts : Counter::shared_load_conflicts) += conflicts;
     } else {
       tally(store ? Counter::global_stores : Counter::global_loads) += 1;
       tally(store ? Counter::global_store_lanes : Counter::global_load_lanes) += lanes;
@@ -258,14 +274,14 @@ void Observer::check_global(const Observed& site, Access access, const void* add
                             std::size_t bytes) const {
   if (site.array == nullptr) {
     fault(fmt::format("{} of {} bytes at {}, which is global memory of nobody's, at {}",
-                      name(access), bytes, address, place(site.where)));
+                      name(access), bytes, address, site.where.text()));
   }
   Observation::Array& array = *site.array;
   const auto offset =
       static_cast<const std::byte*>(address) - static_cast<const std::byte*>(array.begin);
   if (offset < 0 || static_cast<std::size_t>(offset) + bytes > array.bytes) {
     fault(fmt::format("{} of {} bytes at byte {} of {}, which has {} bytes, at {}", name(access),
-                      bytes, offset, array.name, array.bytes, place(site.where)));
+                      bytes, offset, array.name, array.bytes, site.where.text()));
   }
   if (!observation_->check || array.written.empty()) return;
   for (std::size_t word = static_cast<std::size_t>(offset) / kBankBytes;
@@ -274,7 +290,7 @@ void Observer::check_global(const Observed& site, Access access, const void* add
     const std::atomic_ref<unsigned char> written(array.written[word]);
     if (access != Access::store && written.load(std::memory_order_relaxed) == 0) {
       fault(fmt::format("{} of {} bytes at byte {} of {}, where nobody wrote before, at {}",
-                        name(access), bytes, offset, array.name, place(site.where)));
+                        name(access), bytes, offset, array.name, site.where.text()));
     }
     if (access != Access::load) written.store(1, std::memory_order_relaxed);
   }
@@ -291,9 +307,9 @@ bool Observer::ordered(const Stamp& before) const {
 void Observer::report_early_load() {
   const auto [stamp, offset, bytes] = *early_load_;
   throw SimulatorFault(
-      fmt::format("block {}, thread {}: load of {} bytes at byte {} of shared memory, where nobody "
-                  "wrote before, at {}",
-                  blockIdx.x, stamp.thread, bytes, offset, place(stamp.where)));
+      fmt::format("{}, thread {}: load of {} bytes at byte {} of shared memory, where nobody wrote "
+                  "before, at {}",
+                  running_block(), stamp.thread, bytes, offset, stamp.where.text()));
 }
 
 void Observer::check_shared(const Observed& site, Access access, std::size_t offset,
@@ -309,8 +325,8 @@ void Observer::check_shared(const Observed& site, Access access, std::size_t off
     fault(
         fmt::format("race: {} of {} bytes at byte {} of shared memory, at {}, after the {} by "
                     "thread {} at {}, with no barrier between them",
-                    name(access), bytes, offset, place(site.where), name(other), before.thread,
-                    place(before.where)));
+                    name(access), bytes, offset, site.where.text(), name(other), before.thread,
+                    before.where.text()));
   };
   if (early_load_ && early_load_->stamp.barrier < now.barrier) report_early_load();
   for (std::size_t w = offset / kBankBytes; w * kBankBytes < offset + bytes; ++w) {

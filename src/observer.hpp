@@ -2,15 +2,17 @@
 // finds accesses that must not be.
 //
 // The threads of a warp run one after the other, so an instruction of the warp is put together from
-// what its lanes did at one place of the source between two barriers of the block: the first of
+// what its lanes did at one place of the source between two meetings of all of them: the first of
 // each, the second of each, and so on. Lanes that leave out some rounds of a loop and come back to
-// it before the next barrier are counted with rounds that were not theirs.
+// it before they next meet are counted with rounds that were not theirs.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "reduce_ladder/simulator.hpp"
@@ -19,6 +21,11 @@ namespace reduce_ladder::simt {
 
 // Throws SimulatorFault about the running thread.
 [[noreturn]] void fault(std::string_view what);
+// "kernel sum, block 3", as faults begin.
+std::string running_block();
+
+// Lanes of atomic operations, by their address.
+using AtomicLanes = std::unordered_map<std::uint64_t, std::uint64_t>;
 
 class Observer {
  public:
@@ -32,7 +39,8 @@ class Observer {
   void meet_other_blocks();
   // After so many barriers.
   void end_block(std::uint64_t complete);
-  void end_launch(LaunchCounters& sum) const;
+  // Adds what was counted.
+  void end_launch(LaunchCounters& sum, AtomicLanes& atomic_lanes) const;
 
  private:
   static constexpr unsigned kWarps = kMaxBlock / kWarpSize;
@@ -49,9 +57,10 @@ class Observer {
     std::uint32_t lanes = 0;
     std::array<std::uint64_t, kWarpSize> address;
   };
-  // Executions of an instruction by a warp since a barrier.
+  // Executions of an instruction by a warp since it last met as a whole.
   struct Stream {
-    std::uint64_t barrier = 0;
+    std::uint64_t barrier = 0;                       // of the block
+    unsigned meeting = 0;                            // of the warp
     std::array<std::uint32_t, kWarpSize> of_lane{};  // how many
     std::vector<Execution> executions;
   };
@@ -91,14 +100,17 @@ class Observer {
   [[nodiscard]] bool ordered(const Stamp& before) const;
 
   Observation* observation_ = nullptr;
-  unsigned warps_ = 0;  // of the running block
+  unsigned threads_ = 0;  // of the running block
+  unsigned warps_ = 0;    // likewise
   std::array<std::uint64_t, kCounters> tallies_{};
   std::vector<Site> sites_;
-  std::array<unsigned short, 256> site_after_hash_{};  // one more than where to look first
-  std::vector<Stream> streams_;                        // [site][warp]
+  std::array<std::uint16_t, 256> site_after_hash_{};  // one more than where to look first
+  std::vector<Stream> streams_;                       // [site][warp]
   std::vector<SharedWord> shared_words_;
   std::optional<EarlyLoad> early_load_;
   std::array<Clocks, kWarps> clocks_;
+  std::array<unsigned, kWarps> meetings_{};  // of all lanes of a warp, in the running block
+  AtomicLanes atomic_lanes_;
 };
 
 }  // namespace reduce_ladder::simt

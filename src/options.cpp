@@ -460,7 +460,7 @@ ParsedOptions parse_options(int argc, const char* const* argv, std::span<const S
   add_value(app, "--markdown", options.markdown, parse_output, "FILE",
             "Write the results as a Markdown table");
   Sampling& sampling = options.sampling;
-  add_value(
+  const CLI::Option* const cache = add_value(
       app, "--cache", sampling.cache,
       [](std::string_view text) {
         return parse_word<CacheMode>(text, {{"cold", CacheMode::cold}, {"warm", CacheMode::warm}});
@@ -468,17 +468,19 @@ ParsedOptions parse_options(int argc, const char* const* argv, std::span<const S
       "MODE",
       "cold (default: L2 holds other, clean data before each\nsample) or warm (what the sample "
       "before left)");
-  add_value(
+  const CLI::Option* const min_samples = add_value(
       app, "--min-samples", sampling.min_samples,
       [](std::string_view text) { return parse_between(text, 1, kMaxSamples); }, "COUNT",
       fmt::format("Samples of each stage at least (default {})", sampling.min_samples));
-  add_value(app, "--min-time", sampling.min_seconds, parse_seconds, "SECONDS",
-            fmt::format("Time to sample each stage at least (default {})", sampling.min_seconds));
-  add_value(app, "--max-noise", sampling.max_noise, parse_percent, "PERCENT",
-            fmt::format("Sample until the median is known to within this, at\n95% confidence "
-                        "(default {}%)",
-                        sampling.max_noise * 100));
-  add_value(
+  const CLI::Option* const min_time = add_value(
+      app, "--min-time", sampling.min_seconds, parse_seconds, "SECONDS",
+      fmt::format("Time to sample each stage at least (default {})", sampling.min_seconds));
+  const CLI::Option* const max_noise =
+      add_value(app, "--max-noise", sampling.max_noise, parse_percent, "PERCENT",
+                fmt::format("Sample until the median is known to within this, at\n95% confidence "
+                            "(default {}%)",
+                            sampling.max_noise * 100));
+  const CLI::Option* const timeout = add_value(
       app, "--timeout", sampling.timeout_seconds, parse_seconds, "SECONDS",
       fmt::format("Time to sample each stage at most (default {})", sampling.timeout_seconds));
   add_value(
@@ -505,7 +507,7 @@ ParsedOptions parse_options(int argc, const char* const* argv, std::span<const S
         options.explain = true;
         options.stages = parse_stages(text, stages);
       },
-      [&options] { options.explain = true; }, "[STAGE]",
+      [&options] { options.explain = true; }, "[STAGES]",
       fmt::format("Say what a stage (default: all that are chosen) does\ndifferently and what its "
                   "counters say of that, and run\nnothing else (default for --n: {})",
                   kSmallCount));
@@ -587,6 +589,12 @@ ParsedOptions parse_options(int argc, const char* const* argv, std::span<const S
   refuse(options.explain && (options.json || options.csv || options.markdown),
          "--explain: not allowed with --json, --csv and --markdown; --counters puts the counters "
          "into the JSON");
+  for (const CLI::Option* const option :
+       {determinism, verify, cache, min_samples, min_time, max_noise, timeout}) {
+    refuse(options.explain && *option,
+           fmt::format("{}: not allowed with --explain, which runs each stage once and times none",
+                       option->get_name()));
+  }
   refuse(options.explain && options.quiet,
          "--explain: not allowed with --quiet; it has nothing to say but its text");
   refuse(options.explain && *explain && !explain->results().front().empty() && *stages_option,

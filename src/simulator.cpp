@@ -47,10 +47,12 @@ struct Launch {
   std::atomic<Index> next_position{0};
   bool cooperative = false;  // all blocks run at once
   Observation* observation = nullptr;
+  std::string name;  // of the kernel
   std::atomic<bool> failed{false};
   std::mutex mutex;  // of what follows
   std::exception_ptr failure;
   LaunchCounters counters;
+  AtomicLanes atomic_lanes;
   // The barrier of a cooperative launch: how often it was complete, and blocks that wait there or
   // have ended.
   std::condition_variable barrier_complete;
@@ -238,6 +240,7 @@ class Worker {
 constinit thread_local Worker* current_worker = nullptr;
 // Where pointers that become arrays on this host thread are looked up.
 constinit thread_local Observation* current_observation = nullptr;
+constinit thread_local std::string_view kernel_name;
 
 Fibers::Id Worker::idle_fiber() {
   return idle_.empty() ? begun_fibers_++ : idle_.pop(links_);
@@ -275,6 +278,7 @@ void Worker::run(Launch& launch) {
   simt::gridDim.x = static_cast<unsigned>(launch.grid);
   simt::warpSize = launch.warp_size;
   current_observation = launch.observation;
+  kernel_name = launch.name;
   observer_ = nullptr;
   if (launch.observation != nullptr) {
     if (!own_observer_) own_observer_ = std::make_unique<Observer>();
@@ -285,7 +289,7 @@ void Worker::run(Launch& launch) {
   switch_to(idle_fiber());
   if (observer_ != nullptr) {
     const std::scoped_lock lock(launch.mutex);
-    observer_->end_launch(launch.counters);
+    observer_->end_launch(launch.counters, launch.atomic_lanes);
   }
   if (!failed_) return;
   fibers_.restart_all();
@@ -518,17 +522,16 @@ void Worker::fault_meeting(const Meeting& meeting, const Place& where) {
 
 void Worker::fault_source(const Warp& warp, const Meeting& meeting, unsigned lane) const {
   const auto thread = static_cast<unsigned>(&warp - warps_.data()) * kWarpSize + lane;
-  throw SimulatorFault(
-      fmt::format("block {}, thread {}: the shuffle at {} reads lane {}, which is outside its mask "
-                  "{:#010x} or has "
-                  "ended",
-                  simt::blockIdx.x, thread, meeting.where.text(), warp.source[lane], meeting.mask));
+  throw SimulatorFault(fmt::format(
+      "{}, thread {}: the shuffle at {} reads lane {}, which is outside its mask {:#010x} "
+      "or has ended",
+      running_block(), thread, meeting.where.text(), warp.source[lane], meeting.mask));
 }
 
 void Worker::fault_stuck() const {
   const std::uint64_t complete = simt::barriers.complete;
   const bool at_barrier = simt::barriers.furthest > complete;
-  std::string text = fmt::format("block {}: ", simt::blockIdx.x);
+  std::string text = running_block() + ": ";
   if (at_barrier) {
     const auto came = [&](unsigned t) { return reached_[t] > complete; };
     const auto runs = [&](unsigned t) {
@@ -558,12 +561,16 @@ void Worker::fault_stuck() const {
 
 }  // namespace
 
-void fault(std::string_view what) {
-  throw SimulatorFault(
-      fmt::format("block {}, thread {}: {}", simt::blockIdx.x, simt::threadIdx.x, what));
+std::string running_block() {
+  return kernel_name.empty() ? fmt::format("block {}", blockIdx.x)
+                             : fmt::format("kernel {}, block {}", kernel_name, blockIdx.x);
 }
 
-Observed::Extent::Extent(const void* base) : array(nullptr) {
+void fault(std::string_view what) {
+  throw SimulatorFault(fmt::format("{}, thread {}: {}", running_block(), threadIdx.x, what));
+}
+
+Observed::Extent::Extent(const void* base) {
   if (current_observation == nullptr) return;
   const auto address = reinterpret_cast<std::uintptr_t>(base);
   for (Observation::Array& candidate : current_observation->arrays) {
@@ -633,8 +640,10 @@ void fault_misaligned(const void* address, const Place& where) {
                     address, where.text()));
 }
 
-void fault_shared_index(std::size_t index, std::size_t size, const Place& where) {
-  fault(fmt::format("shared memory word {} of {}, at {}", index, size, where.text()));
+void fault_shared_index(std::size_t index, std::size_t size, std::size_t bytes,
+                        const Place& where) {
+  fault(fmt::format("shared memory word {} of {}, {} bytes at byte {}, at {}", index, size, bytes,
+                    index * bytes, where.text()));
 }
 
 namespace {
@@ -736,6 +745,8 @@ class Simulator::Implementation {
     }
   }
 
+  void name_kernels(std::string_view name) { name_ = name; }
+
   void observe(Observation* observation) { observation_ = current_observation = observation; }
 
   void launch(unsigned grid, unsigned block, std::size_t shared_bytes,
@@ -784,19 +795,23 @@ class Simulator::Implementation {
       launch.multiplier = 1 + random_() % launch.grid;
     } while (std::gcd(launch.multiplier, launch.grid) != 1);
     launch.observation = observation_;
+    launch.name = name_;
     for (const Counter counter : kSimulatedCounters) launch.counters[counter] = 0;
   }
 
-  void finish(const Launch& launch) {
+  void finish(Launch& launch) {
     if (launch.failure) std::rethrow_exception(launch.failure);
-    if (observation_ != nullptr && observation_->count) {
-      observation_->launches.push_back(launch.counters);
-    }
+    if (observation_ == nullptr || !observation_->count) return;
+    std::uint64_t most = 0;
+    for (const auto& [address, lanes] : launch.atomic_lanes) most = std::max(most, lanes);
+    launch.counters[Counter::global_atomic_lanes_at_one] = static_cast<double>(most);
+    observation_->launches.push_back(launch.counters);
   }
 
   std::mt19937_64 random_;
   unsigned warp_size_;
   Observation* observation_ = nullptr;
+  std::string name_;
   Pool pool_{Fibers::Use::busy};
   std::size_t workers_ = 0;
   // Many that mostly wait; made when they are needed.
@@ -807,6 +822,10 @@ Simulator::Simulator(std::uint64_t seed, unsigned workers, unsigned warp_size)
     : implementation_(std::make_unique<Implementation>(seed, workers, warp_size)) {}
 
 Simulator::~Simulator() = default;
+
+void Simulator::name_kernels(std::string_view name) {
+  implementation_->name_kernels(name);
+}
 
 void Simulator::observe(Observation* observation) {
   implementation_->observe(observation);

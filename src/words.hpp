@@ -89,6 +89,7 @@ constexpr std::string_view to_word(Counter counter) {
                                          "global_store_bytes",
                                          "global_atomics",
                                          "global_atomic_lanes",
+                                         "global_atomic_lanes_at_one",
                                          "shared_loads_issued",
                                          "shared_stores_issued",
                                          "shared_load_conflicts",

@@ -39,9 +39,25 @@ TEST(Evidence, PraisesARungThatFailsToRemoveItsCost) {
   const Evidence same{&stage, {launch(Counter::block_barriers, 36)}, {}};
   const Evidence worse{&stage, {launch(Counter::block_barriers, 40)}, {}};
   const Evidence better{&stage, {launch(Counter::block_barriers, 12)}, {}};
+  const Evidence a_little{&stage, {launch(Counter::block_barriers, 32)}, {}};
   EXPECT_EQ(removal(before, same, kN), Removal::not_removed);
   EXPECT_EQ(removal(before, worse, kN), Removal::not_removed);
   EXPECT_EQ(removal(before, better, kN), Removal::removed);
+  EXPECT_EQ(removal(before, a_little, kN), Removal::reduced);
+}
+
+TEST(Evidence, BlamesARungWhereThereWasNothingToRemove) {
+  const Stage blocks = stage_for(Cost::blocks);
+  const Stage conflicts = stage_for(Cost::bank_conflicts);
+  const Launches one_block = {launch(Counter::blocks, 1)};
+  const Launches two_blocks = {launch(Counter::blocks, 2)};
+  EXPECT_EQ(removal({nullptr, one_block, {}}, {&blocks, one_block, {}}, kN), Removal::not_there);
+  EXPECT_EQ(removal({nullptr, one_block, {}}, {&blocks, two_blocks, {}}, kN), Removal::not_removed);
+  EXPECT_EQ(removal({nullptr, two_blocks, {}}, {&blocks, one_block, {}}, kN), Removal::removed);
+  EXPECT_EQ(removal({nullptr, one_block, {}}, {&conflicts, one_block, {}}, kN), Removal::not_there);
+  const Evidence some{nullptr, {launch(Counter::shared_load_wavefronts, 8)}, {}};
+  const Evidence fewer{&conflicts, {launch(Counter::shared_load_wavefronts, 6)}, {}};
+  EXPECT_EQ(removal(some, fewer, kN), Removal::reduced) << "half of the conflicts are there still";
 }
 
 TEST(Evidence, BelievesTheSimulatorWhereAGpuSaysOtherwise) {
@@ -87,13 +103,15 @@ TEST(Evidence, RanksCostsByAnythingButTheirSize) {
   counted[Counter::block_barriers] = 1000;
   EXPECT_EQ(shares({counted}, 16).front().work, "block barriers");
   counted[Counter::shared_loads] = 100;
-  counted[Counter::shared_load_wavefronts] = 10'000;
+  counted[Counter::shared_load_conflicts] = 10'000;
   EXPECT_EQ(shares({counted}, 16).front().work, "bank conflicts");
-  counted[Counter::global_atomic_lanes] = 10'000;
+  counted[Counter::global_atomic_lanes_at_one] = 10'000;
   EXPECT_EQ(shares({counted}, 16).front().work, "atomic operations at one address");
   double sum = 0;
   for (const Share& share : shares({counted, counted}, 16)) sum += share.share;
   EXPECT_NEAR(sum, 1, 1e-12);
+  counted[Counter::shared_loads] = std::nullopt;
+  EXPECT_TRUE(shares({counted}, 16).empty()) << "what was not counted is not nothing";
 }
 
 TEST(Evidence, DoesNotKnowTheFileOfARung) {

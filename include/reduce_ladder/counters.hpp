@@ -38,10 +38,11 @@ enum class Counter : unsigned {
   global_store_bytes,
   global_atomics,
   global_atomic_lanes,
+  global_atomic_lanes_at_one,  // at the address that most of these meet at; of the simulator alone
   shared_loads_issued,    // also where no lane is active, as the compiler predicates short branches
   shared_stores_issued,   // likewise; both of a GPU alone
-  shared_load_conflicts,  // wavefronts beyond the first of a load; of a GPU alone
-  shared_store_conflicts,  // likewise
+  shared_load_conflicts,  // wavefronts that other addresses would have done without
+  shared_store_conflicts,  // likewise; of a GPU those that its own counter has
   barrier_stall,           // warps that stood at a block barrier, of those resident; of a GPU alone
   dram_bytes,              // read and written; of a GPU alone
   dram_share,              // of the peak throughput, 0 to 1; of a GPU alone
@@ -73,6 +74,9 @@ inline constexpr Counter kSimulatedCounters[] = {
     Counter::global_store_bytes,
     Counter::global_atomics,
     Counter::global_atomic_lanes,
+    Counter::global_atomic_lanes_at_one,
+    Counter::shared_load_conflicts,
+    Counter::shared_store_conflicts,
 };
 
 // Counters of one launch; absent where nobody counts them.

@@ -23,6 +23,7 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -118,7 +119,8 @@ void meet(WarpOperation operation, unsigned mask, std::uint64_t bits, unsigned s
 // ballot, a bit for each lane that met there with bits that are not zero.
 std::uint64_t taken();
 
-// __syncwarp, shuffles and ballots: a meeting of lanes that orders their accesses to memory.
+// __syncwarp, shuffles and ballots: a meeting of lanes. It puts their accesses to memory in an
+// order, which CUDA promises of __syncwarp alone.
 inline std::uint64_t warp_exchange(WarpOperation operation, unsigned mask, std::uint64_t bits,
                                    unsigned source, Place where) {
   settle();
@@ -132,7 +134,8 @@ struct SharedMemory {
   std::size_t size = 0;
 };
 inline constinit thread_local SharedMemory shared;
-[[noreturn]] void fault_shared_index(std::size_t index, std::size_t size, const Place& where);
+[[noreturn]] void fault_shared_index(std::size_t index, std::size_t size, std::size_t bytes,
+                                     const Place& where);
 
 // Whether accesses to memory are observed is an argument of the array types below, so that where
 // they are not, they cost nothing more. An observer counts them, or checks them, or both.
@@ -167,7 +170,7 @@ struct Unobserved {
 struct Observed {
   // The array that a pointer belongs to; nothing belongs to the one past its end.
   struct Extent {
-    Observation::Array* array;
+    Observation::Array* array = nullptr;
     Extent(const void* base);  // NOLINT(google-explicit-constructor): as CUDA's pointers
   };
   Space space;
@@ -269,10 +272,11 @@ Vector<std::remove_const_t<T>> load_vector(GlobalArray<T, Observer> array, Index
 template <typename T, typename Observer = Unobserved>
 class SharedArray {
  public:
+  static_assert(sizeof(T) >= 4, "shared memory is observed by words of a bank");
   SharedArray() : base_(reinterpret_cast<T*>(shared.base)), size_(shared.size / sizeof(T)) {}
 
   Word<T, Observer> operator[](Subscript at) const {
-    if (at.i >= size_) fault_shared_index(at.i, size_, at.where);
+    if (at.i >= size_) fault_shared_index(at.i, size_, sizeof(T), at.where);
     return {base_ + at.i, Observer(Space::shared_memory, nullptr, at.where)};
   }
 
@@ -363,6 +367,9 @@ class Simulator {
         grid, block, shared_bytes,
         [](const void* arguments) { (*static_cast<const Kernel*>(arguments))(); }, &kernel);
   }
+
+  // What faults call the kernels of all launches until the next call; empty: they do not.
+  void name_kernels(std::string_view name);
 
   // Observes all launches until the next call, of kernels whose arrays are observed; nullptr:
   // none. Arrays are to be known before a kernel's arguments are made.
