@@ -428,7 +428,9 @@ std::string format_explanation(const Evidence* before, const Evidence& after, In
     text += wrap("  ", idea_of(source), width) + "\n" + excerpt(kernel_of(source)) + "\n";
   }
   if (after.simulated.empty() && after.measured.empty()) {
-    return text + wrap("", "Not counted: it cannot run here.", width);
+    return text + wrap("Not counted: ",
+                       after.fault.empty() ? "it cannot run here." : std::string_view(after.fault),
+                       width);
   }
   text += wrap("",
                before == nullptr ? fmt::format("Counted, n = {}:", with_separators(n))

@@ -94,6 +94,14 @@ TEST(Evidence, SaysInWordsWhatTheCountersDoNot) {
                         "-> 9."));
 }
 
+TEST(Evidence, HidesWhyAStageWasNotCounted) {
+  const Stage stage = stage_for(Cost::blocks);
+  EXPECT_THAT(format_explanation(nullptr, {&stage, {}, {}}, kN, 16, {}),
+              HasSubstr("Not counted: it cannot run here."));
+  EXPECT_THAT(format_explanation(nullptr, {&stage, {}, {}, "thread 3 went astray"}, kN, 16, {}),
+              HasSubstr("Not counted: thread 3 went astray"));
+}
+
 TEST(Evidence, RanksCostsByAnythingButTheirSize) {
   LaunchCounters counted;
   for (const Counter every : kSimulatedCounters) counted[every] = 0;
