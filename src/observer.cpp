@@ -28,12 +28,6 @@ std::string_view name(Access access) {
   return "atomic operation";
 }
 
-// Calls body(lane) for each lane of a mask.
-template <typename Body>
-void for_each_lane(std::uint32_t lanes, Body body) {
-  for (; lanes != 0; lanes &= lanes - 1) body(static_cast<unsigned>(std::countr_zero(lanes)));
-}
-
 // Different ones among values that come one by one, few or in order.
 class Distinct {
  public:

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -23,6 +24,12 @@ namespace reduce_ladder::simt {
 [[noreturn]] void fault(std::string_view what);
 // "kernel sum, block 3", as faults begin.
 std::string running_block();
+
+// Calls body(lane) for each lane of a mask.
+template <typename Body>
+void for_each_lane(std::uint32_t lanes, Body body) {
+  for (; lanes != 0; lanes &= lanes - 1) body(static_cast<unsigned>(std::countr_zero(lanes)));
+}
 
 // Lanes of atomic operations, by their address.
 using AtomicLanes = std::unordered_map<std::uint64_t, std::uint64_t>;

@@ -392,10 +392,9 @@ void Worker::note_progress() {
 unsigned Worker::present(const Warp& warp) const {
   unsigned gone = 0;
   const auto first = static_cast<unsigned>(&warp - warps_.data()) * kWarpSize;
-  for (unsigned rest = warp.ended; rest != 0; rest &= rest - 1) {
-    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+  for_each_lane(warp.ended, [&](unsigned lane) {
     if (reached_[first + lane] <= simt::barriers.complete) gone |= 1U << lane;
-  }
+  });
   return warp.lanes & ~gone;
 }
 
@@ -488,18 +487,16 @@ std::uint64_t Worker::taken() const {
 void Worker::conclude(Warp& warp, Meeting& meeting) {
   std::uint64_t votes = 0;
   if (meeting.operation == WarpOperation::ballot) {
-    for (unsigned rest = meeting.arrived; rest != 0; rest &= rest - 1) {
-      const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+    for_each_lane(meeting.arrived, [&](unsigned lane) {
       if (warp.left[lane] != 0) votes |= std::uint64_t{1} << lane;
-    }
+    });
   }
-  for (unsigned rest = meeting.arrived; rest != 0; rest &= rest - 1) {
-    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+  for_each_lane(meeting.arrived, [&](unsigned lane) {
     const unsigned source = warp.source[lane];
     if ((meeting.arrived >> source & 1U) == 0) fault_source(warp, meeting, lane);
     warp.taken[lane] = meeting.operation == WarpOperation::ballot ? votes : warp.left[source];
     if (warp.fiber[lane] != fibers_.running()) ready_.push(warp.fiber[lane], links_);
-  }
+  });
   if (observer_ != nullptr) {
     observer_->meet(meeting.operation, static_cast<unsigned>(&warp - warps_.data()),
                     meeting.arrived);
