@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <bit>
 #include <charconv>
+#include <initializer_list>
 #include <limits>
 #include <set>
 #include <string_view>
@@ -25,9 +26,8 @@ constexpr Index kMaxCount = Index{1} << kMaxCountBits;
 constexpr unsigned kMaxRepeats = 10000;
 constexpr unsigned kMaxSamples = 1000000;
 constexpr unsigned kMaxChosenGrid = 1000000;  // thousands of times what any GPU has resident
-constexpr Index kSmallCount = Index{1}
-                              << 20;    // by default where everything is simulated and observed
-constexpr std::size_t kHelpWidth = 54;  // of the column beside the names of the options
+constexpr Index kSmallCount = 1'048'576;      // by default where all is simulated and observed
+constexpr std::size_t kHelpWidth = 54;        // of the column beside the names of the options
 
 // Decimal digits and nothing else.
 std::optional<std::uint64_t> whole_number(std::string_view text) {
@@ -261,40 +261,46 @@ std::vector<int> parse_stages(std::string_view text, std::span<const Stage> stag
   return {chosen.begin(), chosen.end()};
 }
 
-// Adds an option whose value goes through `parse` into `target`.
-template <typename T, typename Parse>
-CLI::Option* add_value(CLI::App& app, const std::string& name, T& target, Parse parse,
+// What `parse` makes of the value of the option `name`. Throws a UsageError that names both.
+template <typename Parse>
+auto parse_value(const std::string& name, const std::string& text, Parse parse) {
+  try {
+    return parse(text);
+  } catch (const UsageError& refusal) {
+    throw UsageError(text.empty()
+                         ? fmt::format("{}: the value is missing; it {}", name, refusal.what())
+                         : fmt::format("{} {}: {}", name, printable(text), refusal.what()));
+  }
+}
+
+// Adds an option whose value goes to `take`.
+template <typename Take>
+CLI::Option* add_taken(CLI::App& app, const std::string& name, Take take,
                        const std::string& placeholder, const std::string& help) {
-  const auto store = [name, &target, parse](const std::string& text) {
-    try {
-      target = parse(text);
-    } catch (const UsageError& refusal) {
-      throw UsageError(text.empty()
-                           ? fmt::format("{}: the value is missing; it {}", name, refusal.what())
-                           : fmt::format("{} {}: {}", name, printable(text), refusal.what()));
-    }
-  };
-  return app.add_option_function<std::string>(name, store, help)
+  return app.add_option_function<std::string>(name, take, help)
       ->option_text(placeholder)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // so that the count is checked here
 }
 
-// Likewise, of an option that may go without a value: `absent` is called then.
+// Adds an option whose value goes through `parse` into `target`.
+template <typename T, typename Parse>
+CLI::Option* add_value(CLI::App& app, const std::string& name, T& target, Parse parse,
+                       const std::string& placeholder, const std::string& help) {
+  const auto take = [name, &target, parse](const std::string& text) {
+    target = parse_value(name, text, parse);
+  };
+  return add_taken(app, name, take, placeholder, help);
+}
+
+// Adds an option that may go without a value: `absent` is called then.
 template <typename Parse, typename Absent>
 CLI::Option* add_optional_value(CLI::App& app, const std::string& name, Parse parse, Absent absent,
                                 const std::string& placeholder, const std::string& help) {
   const auto take = [name, parse, absent](const std::string& text) {
     if (text.empty()) return absent();
-    try {
-      parse(text);
-    } catch (const UsageError& refusal) {
-      throw UsageError(fmt::format("{} {}: {}", name, printable(text), refusal.what()));
-    }
+    parse_value(name, text, parse);
   };
-  return app.add_option_function<std::string>(name, take, help)
-      ->option_text(placeholder)
-      ->expected(0, 1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  return add_taken(app, name, take, placeholder, help)->expected(0, 1);
 }
 
 // The command line in the order that CLI11 wants, last argument first. "--name=value" is split,
@@ -346,6 +352,13 @@ void check_whole(const CLI::App& app) {
       throw UsageError(
           fmt::format("{}: given {} times, allowed once", option->get_name(), option->count()));
     }
+  }
+}
+
+// Refuses those of the options that are given.
+void refuse_any(std::initializer_list<const CLI::Option*> options, std::string_view why) {
+  for (const CLI::Option* const option : options) {
+    if (*option) throw UsageError(fmt::format("{}: {}", option->get_name(), why));
   }
 }
 
@@ -550,12 +563,7 @@ ParsedOptions parse_options(int argc, const char* const* argv, std::span<const S
     throw UsageError("--data: not allowed with --input, which brings its own values");
   }
   if (options.profile) {
-    for (const CLI::Option* const option : {determinism, verify}) {
-      if (*option) {
-        throw UsageError(fmt::format("{}: not allowed with --profile, which runs each stage once",
-                                     option->get_name()));
-      }
-    }
+    refuse_any({determinism, verify}, "not allowed with --profile, which runs each stage once");
   }
   if (options.sweep) {
     const bool over_n = options.sweep->over == Sweep::Over::n;
@@ -589,11 +597,9 @@ ParsedOptions parse_options(int argc, const char* const* argv, std::span<const S
   refuse(options.explain && (options.json || options.csv || options.markdown),
          "--explain: not allowed with --json, --csv and --markdown; --counters puts the counters "
          "into the JSON");
-  for (const CLI::Option* const option :
-       {determinism, verify, cache, min_samples, min_time, max_noise, timeout}) {
-    refuse(options.explain && *option,
-           fmt::format("{}: not allowed with --explain, which runs each stage once and times none",
-                       option->get_name()));
+  if (options.explain) {
+    refuse_any({determinism, verify, cache, min_samples, min_time, max_noise, timeout},
+               "not allowed with --explain, which runs each stage once and times none");
   }
   refuse(options.explain && options.quiet,
          "--explain: not allowed with --quiet; it has nothing to say but its text");
