@@ -181,21 +181,6 @@ Column column(std::string header, const std::vector<SweepPoint>& points,
   return column;
 }
 
-// Columns two spaces apart.
-std::string format_table(const std::vector<Column>& columns) {
-  std::string table;
-  for (std::size_t row = 0; row <= columns.front().cells.size(); ++row) {
-    std::string line;
-    for (const Column& column : columns) {
-      const std::string& cell = row == 0 ? column.header : column.cells[row - 1];
-      line +=
-          fmt::format("{}{:>{}}", &column == &columns.front() ? "" : "  ", cell, width_of(column));
-    }
-    table += without_trailing_spaces(std::move(line)) + '\n';
-  }
-  return table;
-}
-
 // Tables with an empty line after each: the columns of `keys` and as many of `columns` as fit.
 std::string format_tables(const std::vector<Column>& keys, const std::vector<Column>& columns,
                           std::size_t width) {
@@ -209,7 +194,7 @@ std::string format_tables(const std::vector<Column>& keys, const std::vector<Col
       used += width_of(columns[next]) + 2;
       ++next;
     } while (next < columns.size() && used + width_of(columns[next]) <= width);
-    text += format_table(table) + '\n';
+    text += format_table(table, {.width = static_cast<unsigned>(width)}) + '\n';
   }
   return text;
 }
