@@ -83,6 +83,16 @@ Value barrier_stall(const LaunchCounters& launch, Index /*n*/) {
   return ratio(launch[Counter::barrier_stall], 0.01);
 }
 
+// A cost as a person compares it: of the first launch, except for the number of launches. Nothing
+// where it was not counted, or where there is nothing to divide by.
+struct Quantity {
+  Cost cost = Cost::none;  // that it measures
+  std::string_view name;
+  std::optional<double> (*of)(const Launches& launches, Index n) = nullptr;
+  double least = 0;     // where there is nothing more to remove
+  double share = 0.75;  // of what lies above that: no more is left where the cost is removed
+};
+
 constexpr Quantity kQuantities[] = {
     {Cost::launches, "launches",
      [](const Launches& launches, Index /*n*/) {
@@ -131,16 +141,21 @@ bool differ(double a, double b) {
   return std::fabs(a - b) > 0.02 * std::max(std::fabs(a), std::fabs(b));
 }
 
+// The first line of `text`, which is left with the others.
+std::string_view take_line(std::string_view& text) {
+  const std::string_view line = text.substr(0, text.find('\n'));
+  text.remove_prefix(std::min(line.size() + 1, text.size()));
+  return line;
+}
+
 // The comment at the head of a rung's file, as running text.
 std::string idea_of(std::string_view source) {
   std::string text;
   while (source.starts_with("//")) {
-    const std::size_t end = std::min(source.find('\n'), source.size());
-    std::string_view line = source.substr(2, end - 2);
-    line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+    std::string_view line = take_line(source);
+    line.remove_prefix(std::min(line.find_first_not_of("/ "), line.size()));
     text += text.empty() ? "" : " ";
     text += line;
-    source.remove_prefix(std::min(end + 1, source.size()));
   }
   return text;
 }
@@ -158,9 +173,8 @@ std::string_view definition_around(std::string_view source, std::size_t at) {
 // The kernel of a rung; of one that is another operator for a kernel, the operator.
 std::string_view kernel_of(std::string_view source) {
   for (const std::string_view mark : {"__global__", "struct "}) {
-    std::size_t last = source.rfind(mark);
-    if (last == std::string_view::npos) continue;
-    return definition_around(source, last);
+    const std::size_t last = source.rfind(mark);
+    if (last != std::string_view::npos) return definition_around(source, last);
   }
   return {};
 }
@@ -169,9 +183,7 @@ std::string_view kernel_of(std::string_view source) {
 std::string excerpt(std::string_view code) {
   std::string text;
   while (!code.empty()) {
-    const std::size_t end = std::min(code.find('\n'), code.size());
-    text += without_trailing_spaces(fmt::format("  | {}", code.substr(0, end))) + "\n";
-    code.remove_prefix(std::min(end + 1, code.size()));
+    text += without_trailing_spaces(fmt::format("  | {}", take_line(code))) + "\n";
   }
   return text;
 }
@@ -305,21 +317,29 @@ constexpr CounterColumn kMeasured[] = {
      }},
 };
 
+// Who counted, and where that is.
+struct CountedBy {
+  std::string_view name;
+  Launches StageResult::*launches;
+};
+constexpr CountedBy kSimulator = {"sim", &StageResult::simulated};
+constexpr CountedBy kGpu = {"gpu", &StageResult::measured};
+
 // A row a launch of every stage, by those who counted it, and what the columns mean; empty where
 // nobody did.
 std::string format_launches(const Report& report, std::span<const CounterColumn> kinds,
-                            const std::vector<std::string_view>& counters, const TextStyle& style) {
+                            const std::vector<CountedBy>& counters, const TextStyle& style) {
   std::vector<Column> columns = {
       {"#", {}, false}, {"stage", {}, true}, {"launch", {}, false}, {"by", {}, true}};
   for (const CounterColumn& kind : kinds) columns.push_back({std::string(kind.header), {}, false});
   for (const StageResult& result : report.stages) {
-    for (const std::string_view by : counters) {
-      const Launches& launches = by == "sim" ? result.simulated : result.measured;
+    for (const CountedBy& by : counters) {
+      const Launches& launches = result.*by.launches;
       for (std::size_t i = 0; i < launches.size(); ++i) {
         columns[0].cells.push_back(number_of(*result.stage));
         columns[1].cells.push_back(shorten(result.stage->name, 20));
         columns[2].cells.push_back(fmt::format("{}/{}", i + 1, launches.size()));
-        columns[3].cells.emplace_back(by);
+        columns[3].cells.emplace_back(by.name);
         for (std::size_t k = 0; k < kinds.size(); ++k) {
           columns[4 + k].cells.push_back(number(kinds[k].of(launches[i], report.input.n)));
         }
@@ -348,10 +368,6 @@ std::string format_launches(const Report& report, std::span<const CounterColumn>
 }
 
 }  // namespace
-
-std::span<const Quantity> quantities() {
-  return kQuantities;
-}
 
 // Cycles of a multiprocessor for each event, from how much faster neighbouring rungs became on one
 // H200 (132 multiprocessors at 1.98 GHz, 2^24 values): barriers from 4 to 5, shared-memory
@@ -459,8 +475,8 @@ bool measured(const Report& report) {
 }
 
 std::string format_counters(const Report& report, const TextStyle& style) {
-  const std::string counted = format_launches(report, kCounted, {"sim", "gpu"}, style);
-  const std::string measured = format_launches(report, kMeasured, {"gpu"}, style);
+  const std::string counted = format_launches(report, kCounted, {kSimulator, kGpu}, style);
+  const std::string measured = format_launches(report, kMeasured, {kGpu}, style);
   if (counted.empty()) return "";
   const std::size_t width = width_of(style);
   std::string text = wrap("", "Counted, launch by launch:", width) + counted;

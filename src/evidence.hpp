@@ -2,7 +2,6 @@
 // for is gone, and which of those that are left weighs most.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -17,17 +16,6 @@ namespace reduce_ladder {
 
 // One run, counted launch by launch.
 using Launches = std::vector<LaunchCounters>;
-
-// A cost as a person compares it: of the first launch, except for the number of launches. Nothing
-// where it was not counted, or where there is nothing to divide by.
-struct Quantity {
-  Cost cost = Cost::none;  // that it measures
-  std::string_view name;
-  std::optional<double> (*of)(const Launches& launches, Index n) = nullptr;
-  double least = 0;     // where there is nothing more to remove
-  double share = 0.75;  // of what lies above that: no more is left where the cost is removed
-};
-std::span<const Quantity> quantities();
 
 // Share of one kind of work in the time of all launches, by a model that gives every counted event
 // a fixed number of cycles (see evidence.cpp). It ranks; it does not predict times.

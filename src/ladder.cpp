@@ -191,10 +191,13 @@ bool count_stages(Device& device, const Input& input, std::span<const PlannedSta
                   const Interrupted& interrupted) {
   Counting counting(device, input, what.misalignment);
   bool complete = true;
-  for (std::size_t i = 0; i < report.stages.size() && complete; ++i) {
+  for (std::size_t i = 0; i < report.stages.size(); ++i) {
     if (planned[i].obstacle) continue;
-    complete = !interrupted();
-    if (!complete) break;
+    if (interrupted()) {
+      counting.add_note("interrupted while counting");
+      complete = false;
+      break;
+    }
     progress(fmt::format("stage {}: counting", planned[i].stage->name));
     Evidence evidence = counting.count(*planned[i].stage, planned[i].plan);
     StageResult& result = report.stages[i];
@@ -205,10 +208,6 @@ bool count_stages(Device& device, const Input& input, std::span<const PlannedSta
     result.verification.note = evidence.fault;
   }
   report.counters_note = counting.note();
-  if (!complete) {
-    report.counters_note += report.counters_note.empty() ? "" : "; ";
-    report.counters_note += "interrupted while counting";
-  }
   return complete;
 }
 
@@ -333,41 +332,42 @@ Evidence Counting::count(const Stage& stage, const Plan& plan) {
   return evidence;
 }
 
-Explainer::Explainer(Device& device, const Input& input, const Climb& what, Progress progress)
-    : device_(device),
-      input_(input),
-      what_(what),
-      progress_(std::move(progress)),
-      counting_(device, input, what.misalignment) {
-  load(device, input, what.misalignment);
+std::vector<PlannedStage> plan_explanation(const Device& device, Index n, Climb what) {
+  std::vector<int> needed;
+  for (const int number : what.stages) {
+    needed.push_back(number);
+    const auto before = changed_by(find_stage(device.stages(), number), device.stages());
+    if (before) needed.push_back(*before);
+  }
+  what.stages = std::move(needed);
+  return plan_stages(device, n, what);
 }
 
-std::vector<int> Explainer::needed(const Device& device, const std::vector<int>& stages) {
-  std::vector<int> all;
-  for (const int number : stages) {
-    all.push_back(number);
-    const auto before = changed_by(find_stage(device.stages(), number), device.stages());
-    if (before) all.push_back(*before);
-  }
-  return all;
+Explainer::Explainer(Device& device, const Input& input, std::vector<PlannedStage> planned,
+                     unsigned misalignment, Progress progress)
+    : device_(device),
+      n_(input.info.n),
+      planned_(std::move(planned)),
+      progress_(std::move(progress)),
+      counting_(device, input, misalignment) {
+  load(device, input, misalignment);
 }
 
 const Evidence& Explainer::evidence(int number) {
   const auto [known, added] = counted_.try_emplace(number);
   if (!added) return known->second;
-  const Stage& stage = find_stage(device_.stages(), number);
-  known->second.stage = &stage;
-  if (device_.obstacle(stage)) return known->second;
-  progress_(fmt::format("stage {}: counting", stage.name));
-  known->second = counting_.count(
-      stage, stage.plan(input_.info.n, {what_.block, device_.info().machine, what_.grid}));
-  return known->second;
+  const auto is_it = [number](const PlannedStage& p) { return p.stage->number == number; };
+  const auto& [stage, plan, obstacle] = *std::ranges::find_if(planned_, is_it);
+  known->second.stage = stage;
+  if (obstacle) return known->second;
+  progress_(fmt::format("stage {}: counting", stage->name));
+  return known->second = counting_.count(*stage, plan);
 }
 
 std::string Explainer::explain(int number, const TextStyle& style) {
   const Evidence& after = evidence(number);
   const std::optional<int> before = changed_by(*after.stage, device_.stages());
-  return format_explanation(before ? &evidence(*before) : nullptr, after, input_.info.n,
+  return format_explanation(before ? &evidence(*before) : nullptr, after, n_,
                             device_.info().machine.multiprocessors, style);
 }
 

@@ -60,25 +60,26 @@ class Counting {
   Evidence count(const Stage& stage, const Plan& plan);
   // Why some are missing, else empty.
   [[nodiscard]] const std::string& note() const { return note_; }
-
- private:
   void add_note(const std::string& text);
 
+ private:
   Device& device_;
   std::unique_ptr<Device> simulator_;  // beside a GPU
   std::string note_;
 };
 
+// The chosen stages, and those that they change. Throws what plan_stages() throws.
+std::vector<PlannedStage> plan_explanation(const Device& device, Index n, Climb what);
+
 // Counts stages as they are asked for, each once, and says what that shows.
 class Explainer {
  public:
-  // All of them outlive this. Throws OutOfMemoryError.
-  Explainer(Device& device, const Input& input, const Climb& what, Progress progress);
+  // By what plan_explanation() made for them. The device outlives this; so does `input`, which is
+  // loaded. Throws OutOfMemoryError.
+  Explainer(Device& device, const Input& input, std::vector<PlannedStage> planned,
+            unsigned misalignment, Progress progress);
 
-  // The stages, and those that they change.
-  static std::vector<int> needed(const Device& device, const std::vector<int>& stages);
-
-  // Throws UsageError if a stage that is needed cannot run over the values, CudaError.
+  // Of a stage that was chosen. Throws CudaError.
   std::string explain(int number, const TextStyle& style);
   // Why counters of a GPU are missing, else empty.
   [[nodiscard]] const std::string& note() const { return counting_.note(); }
@@ -87,8 +88,8 @@ class Explainer {
   const Evidence& evidence(int number);
 
   Device& device_;
-  const Input& input_;
-  const Climb& what_;
+  Index n_;
+  std::vector<PlannedStage> planned_;
   Progress progress_;
   Counting counting_;
   std::map<int, Evidence> counted_;

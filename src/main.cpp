@@ -16,6 +16,7 @@
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "compare.hpp"
 #include "evidence.hpp"
@@ -213,13 +214,12 @@ int run_once_and_write(Device& device, std::optional<Input> input_file, const Op
 int explain(Device& device, const Options& options, std::optional<Input> input_file,
             const Climb& what, const Progress& progress, const Interrupted& interrupted) {
   // What cannot run is refused before anything is said.
-  Climb all = what;
-  all.stages = Explainer::needed(device, options.stages);
-  static_cast<void>(plan_stages(device, input_file ? input_file->info.n : options.n, all));
+  std::vector<PlannedStage> planned =
+      plan_explanation(device, input_file ? input_file->info.n : options.n, what);
   const Input input =
       input_file ? std::move(*input_file) : generate(*options.data, options.n, options.seed);
   const TextStyle style = text_style(options.color, STDOUT_FILENO);
-  Explainer explainer(device, input, what, progress);
+  Explainer explainer(device, input, std::move(planned), what.misalignment, progress);
   for (const int number : options.stages) {
     if (interrupted()) {
       progress("");

@@ -135,8 +135,10 @@ TEST(Evidence, DoesNotKnowTheFileOfARung) {
 TEST(Explainer, LeavesAClassicRungUnprovedThatTheSimulatorCanProve) {
   const auto device = make_simulated_device(1);
   const Input input = generate_uniform(Index{1} << 20U, 42);
-  const Climb what;
-  Explainer explainer(*device, input, what, [](std::string_view) {});
+  Climb what;
+  for (const Stage& stage : device->stages()) what.stages.push_back(stage.number);
+  Explainer explainer(*device, input, plan_explanation(*device, input.info.n, what), 0,
+                      [](std::string_view) {});
   for (const Stage& stage : device->stages()) {
     const std::string text = explainer.explain(stage.number, {});
     EXPECT_THAT(text, HasSubstr(stage.name));

@@ -4,9 +4,6 @@
 #include <array>
 #include <cstddef>
 #include <optional>
-#include <span>
-#include <string_view>
-#include <vector>
 
 namespace reduce_ladder {
 
