@@ -91,7 +91,11 @@ struct Quantity {
   std::optional<double> (*of)(const Launches& launches, Index n) = nullptr;
   double least = 0;     // where there is nothing more to remove
   double share = 0.75;  // of what lies above that: no more is left where the cost is removed
+  std::string_view counted_with = {};  // what a GPU cannot tell from it
 };
+
+// Of block barriers: the same unit runs both.
+constexpr std::string_view kRegisterReads = "reads of special registers";
 
 constexpr Quantity kQuantities[] = {
     {Cost::launches, "launches",
@@ -100,7 +104,8 @@ constexpr Quantity kQuantities[] = {
      },
      1, 0.1},
     {Cost::blocks, "blocks", first<blocks>, 1},
-    {Cost::block_barriers, "block barriers a block", first<block_barriers>},
+    {Cost::block_barriers, "block barriers a block", first<block_barriers>, 0, 0.75,
+     kRegisterReads},
     {Cost::none, "warp barriers a block", first<warp_barriers>},
     {Cost::none, "shuffles a block", first<shuffles>},
     {Cost::shared_instructions, "shared-memory instructions a block", first<shared_a_block>},
@@ -128,13 +133,18 @@ const Quantity* quantity_of(Cost cost) {
   return cost == Cost::none || found == std::end(kQuantities) ? nullptr : found;
 }
 
-// Before and after, measured where both were.
+// Before and after; measured, where both were and nothing else is in it.
 std::pair<Value, Value> change(const Quantity& quantity, const Evidence& before,
                                const Evidence& after, Index n) {
   const Value measured_before = quantity.of(before.measured, n);
   const Value measured_after = quantity.of(after.measured, n);
-  if (measured_before && measured_after) return {measured_before, measured_after};
-  return {quantity.of(before.simulated, n), quantity.of(after.simulated, n)};
+  const Value simulated_before = quantity.of(before.simulated, n);
+  const Value simulated_after = quantity.of(after.simulated, n);
+  const bool simulated = simulated_before && simulated_after;
+  if (measured_before && measured_after && (quantity.counted_with.empty() || !simulated)) {
+    return {measured_before, measured_after};
+  }
+  return {simulated_before, simulated_after};
 }
 
 bool differ(double a, double b) {
@@ -192,6 +202,11 @@ std::string heading(const Stage& stage) {
   return fmt::format("{} {}", number_of(stage), stage.name);
 }
 
+// What a figure of a GPU has in it.
+std::string with(std::string_view others) {
+  return fmt::format("gpu with {}", others);
+}
+
 // Quantities of both, simulated and measured, a row each.
 std::string comparison(const Evidence* before, const Evidence& after, Index n,
                        const TextStyle& style) {
@@ -211,6 +226,7 @@ std::string comparison(const Evidence* before, const Evidence& after, Index n,
   for (const Source& source : sources) {
     columns.push_back({fmt::format("{} {}", number_of(*source.of->stage), source.by), {}, false});
   }
+  std::vector<std::string> notes;
   for (const Quantity& quantity : kQuantities) {
     std::vector<Value> values;
     values.reserve(sources.size());
@@ -223,8 +239,11 @@ std::string comparison(const Evidence* before, const Evidence& after, Index n,
     for (std::size_t i = 0; i < values.size(); ++i) {
       columns[i + 1].cells.push_back(number(values[i]));
     }
+    if (!quantity.counted_with.empty() && quantity.of(after.measured, n)) {
+      notes.push_back(fmt::format("{}: {}", quantity.name, with(quantity.counted_with)));
+    }
   }
-  return format_table(columns, style);
+  return format_table(columns, style) + wrap("", join(notes, "; "), width_of(style));
 }
 
 // "block barriers a block 9 -> 3, ..." of what changed beside the claimed cost.
@@ -278,6 +297,7 @@ struct CounterColumn {
   std::string_view header;
   std::string_view meaning;  // empty: as the header says
   Value (*of)(const LaunchCounters& launch, Index n);
+  std::string_view counted_with = {};  // what a GPU cannot tell from it
 };
 
 template <Counter counter>
@@ -288,7 +308,7 @@ Value plain(const LaunchCounters& launch, Index /*n*/) {
 // Of both.
 constexpr CounterColumn kCounted[] = {
     {"blocks", "", blocks},
-    {"barriers", "__syncthreads, as each warp comes to them", block_barriers},
+    {"barriers", "__syncthreads, as each warp comes to them", block_barriers, kRegisterReads},
     {"warp bar", "__syncwarp a block", warp_barriers},
     {"shuffles", "a block", shuffles},
     {"shared", "shared-memory instructions a block", shared_a_block},
@@ -347,6 +367,8 @@ std::string format_launches(const Report& report, std::span<const CounterColumn>
     }
   }
   if (columns.front().cells.empty()) return "";
+  const bool measured = std::ranges::any_of(
+      report.stages, [](const StageResult& result) { return !result.measured.empty(); });
   const std::size_t width = width_of(style);
   const auto drop = [&columns](std::string_view header) {
     std::erase_if(columns, [&](const Column& column) { return column.header == header; });
@@ -360,8 +382,10 @@ std::string format_launches(const Report& report, std::span<const CounterColumn>
   std::vector<std::string> legend;
   for (const CounterColumn& kind : kinds) {
     const bool shown = std::ranges::find(columns, kind.header, &Column::header) != columns.end();
-    if (shown && !kind.meaning.empty()) {
-      legend.push_back(fmt::format("{}: {}", kind.header, kind.meaning));
+    if (!shown || kind.meaning.empty()) continue;
+    legend.push_back(fmt::format("{}: {}", kind.header, kind.meaning));
+    if (measured && !kind.counted_with.empty()) {
+      legend.back() += fmt::format(" ({})", with(kind.counted_with));
     }
   }
   return format_table(columns, style) + wrap("", join(legend, "; "), width);

@@ -42,7 +42,7 @@ constexpr Source kSources[] = {
     {Counter::lanes_per_instruction,
      {{{"smsp__average_thread_inst_executed_pred_on_per_inst_executed.ratio"}}}},
     // No counter has barriers alone. They share the address divergence unit with loads of constants
-    // and of special registers into uniform ones (S2UR), of which there is no counter.
+    // and reads of special registers but for a thread's index (S2UR, S2R), which no counter has.
     {Counter::block_barriers,
      {{{"smsp__inst_executed_pipe_adu.sum"}, {"smsp__inst_executed_op_ldc.sum", -1}}}},
     {Counter::shuffles,

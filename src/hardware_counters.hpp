@@ -43,8 +43,10 @@ class HardwareCounters {
   // The counters of each kernel that `run` launches, in their order; copies and memsets are none.
   // `prepare`, if any, comes before each time that `run` is called, and is not counted. Throws
   // CountersUnavailable, and what the two throw. As counters.hpp has them, but that
-  //  - block_barriers has all instructions of the unit that runs them, less loads of constants: one
-  //    or two a warp more than there are, for reads of special registers;
+  //  - block_barriers has all instructions of the unit that runs them, less loads of constants:
+  //  with
+  //    reads of special registers, but of the index of a thread (S2UR and S2R; on an H200 two a
+  //    warp and up to one a block more, as ../bench/opcodes shows);
   //  - shuffles has also votes, and takes 32 lanes for each;
   //  - global_loads and their sectors have no bulk copies;
   //  - wavefronts follow from the addresses, conflicts were met: more, by 1% to 2%;

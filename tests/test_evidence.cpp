@@ -61,12 +61,30 @@ TEST(Evidence, BlamesARungWhereThereWasNothingToRemove) {
 }
 
 TEST(Evidence, BelievesTheSimulatorWhereAGpuSaysOtherwise) {
-  const Stage stage = stage_for(Cost::block_barriers);
-  const Launches many = {launch(Counter::block_barriers, 36)};
-  const Launches few = {launch(Counter::block_barriers, 12)};
+  const Stage stage = stage_for(Cost::shared_instructions);
+  const Launches many = {launch(Counter::shared_loads, 36)};
+  const Launches few = {launch(Counter::shared_loads, 12)};
   const Evidence before{nullptr, many, many};
   const Evidence after{&stage, few, many};
   EXPECT_EQ(removal(before, after, kN), Removal::not_removed);
+}
+
+// The GPU's figure has other instructions in it.
+TEST(Evidence, TakesReadsOfRegistersForBarriers) {
+  const Stage first = {.number = 1, .name = "before", .idea = "more of it", .removes = "nothing"};
+  const Stage stage = stage_for(Cost::block_barriers);
+  const Evidence before{
+      &first, {launch(Counter::block_barriers, 36)}, {launch(Counter::block_barriers, 44)}};
+  const Evidence after{
+      &stage, {launch(Counter::block_barriers, 12)}, {launch(Counter::block_barriers, 20)}};
+  EXPECT_THAT(format_explanation(&before, after, kN, 16, {}),
+              AllOf(HasSubstr("block barriers a block 9 -> 3."),
+                    HasSubstr("block barriers a block: gpu with reads of special registers")));
+  const Evidence unsimulated{&stage, {}, {launch(Counter::block_barriers, 20)}};
+  EXPECT_THAT(format_explanation(&before, unsimulated, kN, 16, {}),
+              HasSubstr("block barriers a block 11 -> 5."));
+  const Evidence unmeasured{&stage, after.simulated, {}};
+  EXPECT_THAT(format_explanation(&before, unmeasured, kN, 16, {}), Not(HasSubstr("gpu with")));
 }
 
 TEST(Evidence, JudgesWhatNobodyCounted) {
