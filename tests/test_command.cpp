@@ -11,7 +11,10 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <sstream>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "command.hpp"
 #include "data_kinds.hpp"
@@ -455,7 +458,7 @@ TEST(Command, ComparesWhatHasNoTimes) {
 }
 
 TEST(Command, FindsNoSlowdownOrTooManyBetweenReports) {
-  const std::string base = std::string(REDUCE_LADDER_RESULTS) + "/nvidia-h200.json";
+  const std::string base = std::string(REDUCE_LADDER_BENCH) + "/results/nvidia-h200.json";
   EXPECT_EQ(ladder({"compare", base, base}).status, 0);
   json slower = json::parse(testing::read_whole(base));
   slower["stages"][3]["time_s"]["median"] =
@@ -548,6 +551,71 @@ TEST(GpuCommand, HasNoTimesOrCeilings) {
 TEST(GpuCommand, TakesADeviceThatIsNotThere) {
   SKIP_WITHOUT_GPU();
   expect_refusal(ladder({"--device", "cuda:99"}), 3, {"99"});
+}
+
+// How often each opcode ran, by launch: what bench/opcodes prints.
+std::vector<std::map<std::string, double>> opcodes_of(const std::string& csv) {
+  std::vector<std::map<std::string, double>> launches;
+  std::istringstream stream(csv);
+  std::string line;
+  std::getline(stream, line);
+  EXPECT_EQ(line, "n,launch,kernel,grid,block,opcode,executed");
+  while (std::getline(stream, line)) {
+    std::vector<std::string> cells;
+    std::istringstream row(line);
+    for (std::string cell; std::getline(row, cell, ',');) cells.push_back(cell);
+    if (cells.size() != 7) {
+      ADD_FAILURE() << line;
+      continue;
+    }
+    launches.resize(std::stoul(cells[1]));
+    launches.back()[cells[5]] = std::stod(cells[6]);
+  }
+  return launches;
+}
+
+// Counters that a program can read have reads of special registers among the barriers. Nsight
+// Compute, which puts counting code into the kernels, tells them apart.
+TEST(GpuCommand, CountsOtherBarriersThanNsightCompute) {
+  SKIP_WITHOUT_GPU();
+  for (const auto& [n, block] : std::vector<std::pair<std::string, std::string>>{
+           {"2^20", "256"}, {"2^24", "256"}, {"2^20", "64"}}) {
+    SCOPED_TRACE("n " + n + ", block " + block);
+    const Outcome nsight = run_command(
+        "/usr/bin/env", {"REDUCE_LADDER=" REDUCE_LADDER_COMMAND, REDUCE_LADDER_BENCH "/opcodes", n,
+                         "--stages", "1-8", "--block", block});
+    if (nsight.status == 3 && !testing::gpu_required()) {
+      GTEST_SKIP() << "SKIPPED, BARRIERS NOT COMPARED: " << nsight.err;
+    }
+    ASSERT_EQ(nsight.status, 0) << nsight.err;
+    auto launches = opcodes_of(nsight.out);
+    const Outcome counted = ladder({"--counters=require", "--require-gpu", "--stages", "1-8", "--n",
+                                    n, "--block", block, "--json", "-", "--quiet"});
+    ASSERT_EQ(counted.status, 0) << counted.err;
+    const json report = json::parse(counted.out);
+    std::size_t next = 0;
+    for (const json& stage : report["stages"]) {
+      for (std::size_t i = 0; i < stage["counters"]["simulated"].size(); ++i, ++next) {
+        SCOPED_TRACE(stage["name"].get<std::string>() + ", launch " + std::to_string(i + 1));
+        const json& simulated = stage["counters"]["simulated"][i];
+        const json& measured = stage["counters"]["measured"][i];
+        ASSERT_LT(next, launches.size());
+        auto& executed = launches[next];
+        EXPECT_EQ(simulated["block_barriers"], executed["BAR"]);
+        EXPECT_EQ(simulated["shuffles"], executed["SHFL"]);
+        EXPECT_EQ(simulated["global_stores"], executed["STG"]);
+        // Each warp reads the index of its threads once, elsewhere.
+        EXPECT_EQ(measured["block_barriers"], executed["BAR"] + executed["S2UR"] + executed["S2R"] -
+                                                  simulated["warps"].get<double>());
+        EXPECT_EQ(measured["shared_loads_issued"], executed["LDS"]);
+        EXPECT_EQ(measured["shared_stores_issued"], executed["STS"]);
+        double all = 0;
+        for (const auto& [opcode, times] : executed) all += times;
+        EXPECT_EQ(measured["warp_instructions"], all);
+      }
+    }
+    EXPECT_EQ(next, launches.size());
+  }
 }
 
 TEST(GpuCommand, SumsOtherValuesThanTheSimulator) {
