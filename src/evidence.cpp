@@ -70,6 +70,15 @@ Value load_instructions(const LaunchCounters& launch, Index n) {
 Value load_sectors(const LaunchCounters& launch, Index /*n*/) {
   return ratio(launch[Counter::global_load_sectors], launch[Counter::global_loads]);
 }
+Value load_lanes(const LaunchCounters& launch, Index /*n*/) {
+  return ratio(launch[Counter::global_load_lanes], launch[Counter::global_loads]);
+}
+Value store_sectors(const LaunchCounters& launch, Index /*n*/) {
+  return ratio(launch[Counter::global_store_sectors], launch[Counter::global_stores]);
+}
+Value memory_bytes(const LaunchCounters& launch, Index /*n*/) {
+  return sum(launch, {Counter::global_load_bytes, Counter::global_store_bytes});
+}
 Value atomics(const LaunchCounters& launch, Index /*n*/) {
   return launch[Counter::global_atomics];
 }
@@ -305,7 +314,7 @@ Value plain(const LaunchCounters& launch, Index /*n*/) {
   return launch[counter];
 }
 
-// Of both.
+// Of both: blocks and what their threads share.
 constexpr CounterColumn kCounted[] = {
     {"blocks", "", blocks},
     {"barriers", "__syncthreads, as each warp comes to them", block_barriers, kRegisterReads},
@@ -314,9 +323,16 @@ constexpr CounterColumn kCounted[] = {
     {"shared", "shared-memory instructions a block", shared_a_block},
     {"lanes", "active ones of these", shared_lanes},
     {"waves", "wavefronts of these", shared_wavefronts},
-    {"loads", "of global memory, by a warp", plain<Counter::global_loads>},
-    {"sectors", "of 32 bytes a global load", load_sectors},
-    {"atomics", "", atomics},
+};
+// Of both: global memory.
+constexpr CounterColumn kMemory[] = {
+    {"loads", "by a warp", plain<Counter::global_loads>},
+    {"lanes", "active ones of a load", load_lanes},
+    {"sectors", "of 32 bytes, a load", load_sectors},
+    {"stores", "by a warp", plain<Counter::global_stores>},
+    {"st sect", "sectors a store", store_sectors},
+    {"bytes", "loaded and stored", memory_bytes},
+    {"atomics", "by a warp", atomics},
 };
 constexpr CounterColumn kMeasured[] = {
     {"instr", "warp instructions", plain<Counter::warp_instructions>},
@@ -345,9 +361,10 @@ struct CountedBy {
 constexpr CountedBy kSimulator = {"sim", &StageResult::simulated};
 constexpr CountedBy kGpu = {"gpu", &StageResult::measured};
 
-// A row a launch of every stage, by those who counted it, and what the columns mean; empty where
-// nobody did.
-std::string format_launches(const Report& report, std::span<const CounterColumn> kinds,
+// A table with a row for each launch of every stage, by those who counted it, and what its columns
+// mean; empty where nobody did.
+std::string format_launches(const Report& report, std::string_view title,
+                            std::span<const CounterColumn> kinds,
                             const std::vector<CountedBy>& counters, const TextStyle& style) {
   std::vector<Column> columns = {
       {"#", {}, false}, {"stage", {}, true}, {"launch", {}, false}, {"by", {}, true}};
@@ -374,8 +391,9 @@ std::string format_launches(const Report& report, std::span<const CounterColumn>
     std::erase_if(columns, [&](const Column& column) { return column.header == header; });
   };
   if (counters.size() == 1) drop("by");
-  for (const std::string_view header : {"st confl", "stores", "warp bar", "lanes", "launch",
-                                        "waves", "shuffles", "sectors", "ld confl", "DRAM MB"}) {
+  for (const std::string_view header :
+       {"st confl", "st sect", "stores", "warp bar", "lanes", "launch", "waves", "shuffles",
+        "sectors", "bytes", "ld confl", "DRAM MB"}) {
     if (least_width(columns) <= width) break;
     drop(header);
   }
@@ -388,7 +406,8 @@ std::string format_launches(const Report& report, std::span<const CounterColumn>
       legend.back() += fmt::format(" ({})", with(kind.counted_with));
     }
   }
-  return format_table(columns, style) + wrap("", join(legend, "; "), width);
+  return wrap("", title, width) + format_table(columns, style) +
+         wrap("", join(legend, "; "), width);
 }
 
 }  // namespace
@@ -499,13 +518,15 @@ bool measured(const Report& report) {
 }
 
 std::string format_counters(const Report& report, const TextStyle& style) {
-  const std::string counted = format_launches(report, kCounted, {kSimulator, kGpu}, style);
-  const std::string measured = format_launches(report, kMeasured, {kGpu}, style);
-  if (counted.empty()) return "";
-  const std::size_t width = width_of(style);
-  std::string text = wrap("", "Counted, launch by launch:", width) + counted;
-  if (measured.empty()) return text;
-  return text + "\n" + wrap("", "What a GPU alone counts:", width) + measured;
+  const std::vector<std::string> tables = {
+      format_launches(report, "Counted, launch by launch:", kCounted, {kSimulator, kGpu}, style),
+      format_launches(report, "Counted of global memory:", kMemory, {kSimulator, kGpu}, style),
+      format_launches(report, "What a GPU alone counts:", kMeasured, {kGpu}, style)};
+  std::string text;
+  for (const std::string& table : tables) {
+    if (!table.empty()) text += (text.empty() ? "" : "\n") + table;
+  }
+  return text;
 }
 
 }  // namespace reduce_ladder

@@ -4,17 +4,22 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <iterator>
+#include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "input.hpp"
 #include "ladder.hpp"
+#include "lines.hpp"
 #include "sample_report.hpp"
 
 namespace reduce_ladder {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -213,6 +218,42 @@ TEST(CountersTable, LeavesOutWhatAGpuAloneCounts) {
     EXPECT_THAT(text, HasSubstr(shown));
   }
   EXPECT_TRUE(reduce_ladder::measured(report));
+}
+
+TEST(CountersTable, LeavesOutWhatBothCount) {
+  const Stage stage = stage_for(Cost::none);
+  LaunchCounters counted;
+  for (const auto& [counter, value] :
+       {std::pair{Counter::blocks, 12.0}, std::pair{Counter::warps, 24.0},
+        std::pair{Counter::block_barriers, 24.0 * 21}, std::pair{Counter::warp_barriers, 12.0 * 22},
+        std::pair{Counter::shuffles, 12.0 * 23}, std::pair{Counter::shared_loads, 12.0 * 20},
+        std::pair{Counter::shared_stores, 12.0 * 4},
+        std::pair{Counter::shared_load_lanes, 12.0 * 580},
+        std::pair{Counter::shared_store_lanes, 12.0 * 20},
+        std::pair{Counter::shared_load_wavefronts, 12.0 * 62},
+        std::pair{Counter::shared_store_wavefronts, 12.0 * 2},
+        std::pair{Counter::global_loads, 1001.0}, std::pair{Counter::global_load_lanes, 26'026.0},
+        std::pair{Counter::global_load_sectors, 3003.0},
+        std::pair{Counter::global_load_bytes, 104'104.0}, std::pair{Counter::global_stores, 31.0},
+        std::pair{Counter::global_store_sectors, 124.0},
+        std::pair{Counter::global_store_bytes, 100.0}, std::pair{Counter::global_atomics, 37.0}}) {
+    counted[counter] = value;
+  }
+  Report report;
+  report.input.n = kN;
+  StageResult& result = report.stages.emplace_back();
+  result.stage = &stage;
+  result.simulated = {counted};
+  const std::string text = format_counters(report, {});
+  const auto row = [&](const std::string& title) {
+    const std::vector<std::string> lines = lines_of(text.substr(text.find(title)));
+    std::istringstream cells(lines.at(2));
+    return std::vector<std::string>(std::istream_iterator<std::string>(cells), {});
+  };
+  EXPECT_THAT(row("Counted, launch by launch:"),
+              ElementsAre("2", "after", "1/1", "sim", "12", "21", "22", "23", "24", "25", "2.67"));
+  EXPECT_THAT(row("Counted of global memory:"), ElementsAre("2", "after", "1/1", "sim", "1,001",
+                                                            "26", "3", "31", "4", "104,204", "37"));
 }
 
 TEST(CountersTable, LeavesOutALaunchOrIsTooWide) {
