@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""peers.py FIRST LAST: times the sums of PyTorch and Triton over 2^FIRST, ..., 2^LAST values.
+"""peers.py FIRST LAST [COLUMNS]: times the sums of PyTorch and Triton over 2^FIRST, ..., 2^LAST values.
 
-Prints the rows that a sweep of reduce-ladder writes with --csv, in the same columns, without the
-line that names them. Columns that only the ladder knows stay empty.
+Prints rows as reduce-ladder writes them with --csv. COLUMNS, with commas between them: those of a
+file that the rows are for; what only the ladder knows stays empty there. Without it, a line that
+names the columns comes first.
 
 Exit status: 0; 1 a sum is wrong; 2 usage; 3 no PyTorch or no usable GPU; 4 a CUDA error.
 """
@@ -163,28 +164,22 @@ def row(peer, values, reference, sampler):
         "n": n,
         "bytes": 4 * n,
         "block": peer.block,
-        "number": "",
         "name": peer.name,
         "verify": "passed" if right else "failed",
         "result": f"{sums[0]:.9g}",
         "error": error,
-        "bound": "",
         "distinct": len({bits for _, bits in results}),
         "median_s": median,
         "min_s": min(seconds),
         "iqr_s": interquartile_range(seconds),
         "samples": len(seconds),
-        "gbps": 4 * n / median / 1e9,
+        "bytes_per_s": 4 * n / median,
         "grid": peer.grid(n),
-        "copy_gbps": "",
-        "read_gbps": "",
-        "theoretical_gbps": "",
-        "floor_s": "",
     }
-    return cells.values(), right
+    return cells, right
 
 
-def measure(first, last):
+def measure(first, last, columns):
     properties = torch.cuda.get_device_properties(0)
     peers = [torch_sum()]
     if no_triton:
@@ -206,7 +201,10 @@ def measure(first, last):
         reference = reference_sum(values)
         for peer in peers:
             cells, right = row(peer, values, reference, sampler)
-            print(*cells, sep=",", flush=True)
+            if not columns:
+                columns = list(cells)
+                print(*columns, sep=",")
+            print(*(cells.get(column, "") for column in columns), sep=",", flush=True)
             all_right = all_right and right
     return 0 if all_right else 1
 
@@ -224,8 +222,9 @@ def main(arguments):
         print(__doc__.strip())
         return 0
     try:
-        first, last = map(int, arguments)
-        if not 0 <= first <= last <= LARGEST_EXPONENT:
+        first, last = map(int, arguments[:2])
+        columns = arguments[2].split(",") if len(arguments) == 3 else []
+        if len(arguments) > 3 or not 0 <= first <= last <= LARGEST_EXPONENT:
             raise ValueError
     except ValueError:
         say(
@@ -240,7 +239,7 @@ def main(arguments):
         say("no usable GPU for PyTorch: torch.cuda.is_available() is false")
         return 3
     try:
-        return measure(first, last)
+        return measure(first, last, columns)
     except RuntimeError as error:  # of PyTorch, and so of CUDA
         say(first_line(error))
         return 4

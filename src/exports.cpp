@@ -6,6 +6,8 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -41,6 +43,11 @@ std::string time_cell(const Report&, const StageResult& stage) {
 
 double bandwidth(const Report& report, const StageResult& stage) {
   return read_bandwidth(report.input.n, stage.time->median);
+}
+
+// Of what only a stage has that ran.
+std::string count(const StageResult& stage, std::uint64_t value) {
+  return stage.ran ? fmt::to_string(value) : "";
 }
 
 constexpr std::array kFields = {
@@ -92,6 +99,19 @@ constexpr std::array kFields = {
           [](const Report& r, const StageResult& s) {
             return s.time && r.read ? shortest(bandwidth(r, s) / read_bandwidth(*r.read)) : "";
           }},
+    Field{"copy_bytes_per_s",
+          [](const Report& r, const StageResult&) {
+            return r.copy ? shortest(copy_bandwidth(*r.copy)) : "";
+          }},
+    Field{"read_bytes_per_s",
+          [](const Report& r, const StageResult&) {
+            return r.read ? shortest(read_bandwidth(*r.read)) : "";
+          }},
+    Field{"theoretical_bytes_per_s",
+          [](const Report& r, const StageResult&) {
+            const double theoretical = r.device.cuda ? r.device.cuda->theoretical_bandwidth : 0;
+            return theoretical > 0 ? shortest(theoretical) : "";
+          }},
     Field{"floor_s", [](const Report& r,
                         const StageResult&) { return r.floor ? shortest(r.floor->median) : ""; }},
     Field{"result",
@@ -118,30 +138,40 @@ constexpr std::array kFields = {
           [](const Report&,
              const StageResult& s) { return std::string(to_word(s.stage->accumulation)); }},
     Field{"known_answers",
-          [](const Report&, const StageResult& s) { return fmt::to_string(s.known_answers.runs); }},
+          [](const Report&, const StageResult& s) { return count(s, s.known_answers.runs); }},
     Field{
         "known_answers_wrong",
-        [](const Report&, const StageResult& s) { return fmt::to_string(s.known_answers.wrong); }},
+        [](const Report&, const StageResult& s) { return count(s, s.known_answers.wrong); }},
     Field{"depth",
-          [](const Report&, const StageResult& s) { return s.ran ? fmt::to_string(s.depth) : ""; }},
+          [](const Report&, const StageResult& s) { return count(s, s.depth); }},
     Field{"verify",
           [](const Report&,
              const StageResult& s) { return std::string(to_word(s.verification.verdict)); }},
-    Field{"note", [](const Report&, const StageResult& s) { return s.verification.note; }},
     Field{
         "determinism",
         [](const Report&, const StageResult& s) { return std::string(to_word(s.probe.claimed)); }},
     Field{"repeats",
-          [](const Report&, const StageResult& s) { return fmt::to_string(s.probe.repeats); }},
+          [](const Report&, const StageResult& s) { return count(s, s.probe.repeats); }},
     Field{"distinct",
-          [](const Report&, const StageResult& s) { return fmt::to_string(s.probe.distinct); }},
+          [](const Report&, const StageResult& s) { return count(s, s.probe.distinct); }},
     Field{"span_ulps",
           [](const Report&,
-             const StageResult& s) { return s.ran ? fmt::to_string(s.probe.span_ulps) : ""; }},
+             const StageResult& s) { return count(s, s.probe.span_ulps); }},
     Field{"claim", [](const Report&,
                       const StageResult& s) { return std::string(to_word(s.probe.outcome)); }},
     Field{"launches", [](const Report&, const StageResult& s) { return known(s.launches); }},
+    // The last: readers that split at commas find all others.
+    Field{"note", [](const Report&, const StageResult& s) { return s.verification.note; }},
 };
+
+std::string csv_line(const std::function<std::string(const Field&)>& cell) {
+  std::string line;
+  for (const Field& field : kFields) {
+    if (&field != &kFields.front()) line += ',';
+    line += quoted(cell(field));
+  }
+  return line + '\n';
+}
 
 // --- Markdown ---
 
@@ -223,20 +253,30 @@ std::string table(const Report& report) {
 
 }  // namespace
 
-std::string to_csv(const Report& report) {
-  std::string text;
-  auto add_line = [&](auto cell) {
-    for (const Field& field : kFields) {
-      if (&field != &kFields.front()) text += ',';
-      text += quoted(cell(field));
-    }
-    text += '\n';
-  };
-  add_line([](const Field& field) { return field.name; });
+std::string csv_rows(const Report& report) {
+  std::string rows;
   for (const StageResult& stage : report.stages) {
-    add_line([&](const Field& field) { return field.cell(report, stage); });
+    rows += csv_line([&](const Field& field) { return field.cell(report, stage); });
   }
-  return text;
+  return rows;
+}
+
+std::string csv_header() {
+  return csv_line([](const Field& field) { return std::string(field.name); });
+}
+
+std::string csv_row_skipped(Index n, std::optional<unsigned> block, const std::string& why) {
+  return csv_line([&](const Field& field) {
+    if (field.name == "n") return fmt::to_string(n);
+    if (field.name == "bytes") return fmt::to_string(n * sizeof(float));
+    if (field.name == "block") return known(block.value_or(0));
+    if (field.name == "note") return why;
+    return std::string();
+  });
+}
+
+std::string to_csv(const Report& report) {
+  return csv_header() + csv_rows(report);
 }
 
 std::string to_markdown(const Report& report) {

@@ -14,6 +14,7 @@
 #include <system_error>
 #include <utility>
 
+#include "exports.hpp"
 #include "printable.hpp"
 #include "reduce_ladder/errors.hpp"
 #include "text.hpp"
@@ -392,33 +393,6 @@ std::string plain_verdict(const std::vector<SweepPoint>& points) {
                          : "");
 }
 
-// --- CSV ---
-
-// A row behind `block`.
-std::string csv_stage(const StageResult& result, const Report& report) {
-  std::string row = fmt::format(",{},{},{}", number_of(*result.stage), result.stage->name,
-                                to_word(result.verification.verdict));
-  row += result.ran ? fmt::format(",{},{},{},{}", shortest(result.result),
-                                  shortest(result.verification.error),
-                                  shortest(result.verification.bound), result.probe.distinct)
-                    : ",,,,";
-  if (result.time) {
-    const Summary& time = *result.time;
-    row += fmt::format(",{},{},{},{},{}", shortest(time.median), shortest(time.min),
-                       shortest(time.iqr), time.samples,
-                       shortest(read_bandwidth(report.input.n, time.median) / 1e9));
-  } else {
-    row += ",,,,,";
-  }
-  const double theoretical = report.device.cuda ? report.device.cuda->theoretical_bandwidth : 0;
-  const auto rate = [](double bandwidth) { return shortest(bandwidth / 1e9); };
-  return row + fmt::format(",{},{},{},{},{}", known(result.grid),
-                           report.copy ? rate(copy_bandwidth(*report.copy)) : "",
-                           report.read ? rate(read_bandwidth(*report.read)) : "",
-                           theoretical > 0 ? rate(theoretical) : "",
-                           report.floor ? shortest(report.floor->median) : "");
-}
-
 }  // namespace
 
 Sweep parse_sweep(std::string_view text,
@@ -553,18 +527,13 @@ std::string format_sweep(const std::vector<SweepPoint>& points, const TextStyle&
 }
 
 std::string sweep_to_csv(const std::vector<SweepPoint>& points) {
-  std::string csv =
-      "n,bytes,block,number,name,verify,result,error,bound,distinct,median_s,min_s,iqr_s,samples,"
-      "gbps,grid,copy_gbps,read_gbps,theoretical_gbps,floor_s\n";
+  std::string csv = csv_header();
   for (const SweepPoint& point : points) {
-    const std::string front = fmt::format("{},{},", point.n, point.n * sizeof(float));
-    if (!point.report) {
-      csv += front + known(point.block.value_or(0)) + std::string(17, ',') + '\n';
-      continue;
-    }
-    for (const StageResult& result : point.report->stages) {
-      csv += front + known(point.block.value_or(result.block)) + csv_stage(result, *point.report) +
-             '\n';
+    if (point.report) {
+      csv += csv_rows(*point.report);
+    } else {
+      csv +=
+          csv_row_skipped(point.n, point.block, point.incomplete ? "interrupted" : point.skipped);
     }
   }
   return csv;

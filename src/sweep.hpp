@@ -71,8 +71,8 @@ bool passed(const std::vector<SweepPoint>& points);
 // where one would be too wide. Then why points were skipped and stages failed, and the verdict.
 std::string format_sweep(const std::vector<SweepPoint>& points, const TextStyle& style = {});
 
-// A header and a row a point and stage; fields are empty where there is nothing to say. A point
-// that was skipped has one row, with all that belongs to a stage empty. Seconds, bytes, GB/s.
+// The rows of all points in one table, as exports.hpp has them. A point that was skipped has one
+// row, with its `n`, `bytes`, `block` and, as `note`, why.
 std::string sweep_to_csv(const std::vector<SweepPoint>& points);
 
 // By the schema "reduce-ladder-sweep/1": `points`, each with `n`, `block`, `skipped` (why, or null)

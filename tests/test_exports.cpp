@@ -1,9 +1,11 @@
 #include "exports.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -13,6 +15,8 @@
 
 namespace reduce_ladder {
 namespace {
+
+using ::testing::ElementsAre;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInf = std::numeric_limits<double>::infinity();
@@ -48,45 +52,59 @@ std::string cell(const Report& report, const std::string& name) {
                                 : rows[1][static_cast<std::size_t>(found - rows[0].begin())];
 }
 
+constexpr const char* kHeader =
+    "date,device,incomplete,driver,runtime,n,bytes,grid,block,cache,stage,name,median_s,min_s,"
+    "iqr_s,samples,discarded,stable,bytes_per_s,share_of_copy,share_of_read,copy_bytes_per_s,"
+    "read_bytes_per_s,theoretical_bytes_per_s,floor_s,result,reference,reference_as_float,error,"
+    "bound,expected_error,accumulation,known_answers,known_answers_wrong,depth,verify,determinism,"
+    "repeats,distinct,span_ulps,claim,launches,note";
+
 TEST(Csv, OfAGpu) {
-  EXPECT_EQ(
-      to_csv(timed_report()),
-      "date,device,incomplete,driver,runtime,n,bytes,grid,block,cache,stage,name,median_s,min_s,"
-      "iqr_s,samples,discarded,stable,bytes_per_s,share_of_copy,share_of_read,floor_s,"
-      "result,reference,reference_as_float,error,bound,expected_error,accumulation,known_answers,"
-      "known_answers_wrong,"
-      "depth,verify,note,determinism,repeats,distinct,span_ulps,claim,launches\n"
-      "2025-01-31T12:00:00Z,NVIDIA H200,false,580.95.05,13.0,16777216,67108864,4224,256,cold,1,"
-      "modulo,0.0002048,0.0002,2.048e-06,60,0,true,327680000000,0.078125,"
-      "0.08000000000000002,2.5e-06,8388245,8388245.125,,0.125,12.5,,fp32,25,0,24,passed,,run_to_"
-      "run,"
-      "8,"
-      "1,0,held,3\n"
-      "2025-01-31T12:00:00Z,NVIDIA H200,false,580.95.05,13.0,16777216,67108864,4224,256,cold,8,"
-      "warp-shuffle,3.2e-05,3.1e-05,1.6e-07,50,0,true,2097152000000,0.5,0.512,2.5e-06,"
-      "8388245,8388245.125,,0.125,12.5,,fp32,25,0,24,passed,,run_to_run,8,1,0,held,3\n"
-      "2025-01-31T12:00:00Z,NVIDIA H200,false,580.95.05,13.0,16777216,67108864,4224,256,cold,9,"
-      "shuffle-atomic,2.048e-05,2e-05,2.048e-07,55,0,true,3276800000000,0.78125,0.8,"
-      "2.5e-06,8388245,8388245.125,,0.125,12.5,,fp32,25,0,24,passed,,not_guaranteed,8,2,1,"
-      "unclaimed,"
-      "3\n");
+  const std::string run =
+      "2025-01-31T12:00:00Z,NVIDIA H200,false,580.95.05,13.0,16777216,67108864,";
+  const std::string ceilings = ",4194304000000,4095999999999.9995,4800000000000,2.5e-06,";
+  const std::string checks = "8388245,8388245.125,,0.125,12.5,,fp32,25,0,24,passed,";
+  EXPECT_THAT(
+      lines_of(to_csv(timed_report())),
+      ElementsAre(kHeader,
+                  run +
+                      "4224,256,cold,1,modulo,0.0002048,0.0002,2.048e-06,60,0,true,327680000000,"
+                      "0.078125,0.08000000000000002" +
+                      ceilings + checks + "run_to_run,8,1,0,held,3,",
+                  run +
+                      "4224,256,cold,8,warp-shuffle,3.2e-05,3.1e-05,1.6e-07,50,0,true,"
+                      "2097152000000,0.5,0.512" +
+                      ceilings + checks + "run_to_run,8,1,0,held,3,",
+                  run +
+                      "4224,256,cold,9,shuffle-atomic,2.048e-05,2e-05,2.048e-07,55,0,true,"
+                      "3276800000000,0.78125,0.8" +
+                      ceilings + checks + "not_guaranteed,8,2,1,unclaimed,3,"));
 }
 
 TEST(Csv, OfTheSimulatorLeavesWhatItCannotMeasureEmpty) {
-  EXPECT_EQ(
-      to_csv(simulated_report()),
-      "date,device,incomplete,driver,runtime,n,bytes,grid,block,cache,stage,name,median_s,min_s,"
-      "iqr_s,samples,discarded,stable,bytes_per_s,share_of_copy,share_of_read,floor_s,"
-      "result,reference,reference_as_float,error,bound,expected_error,accumulation,known_answers,"
-      "known_answers_wrong,"
-      "depth,verify,note,determinism,repeats,distinct,span_ulps,claim,launches\n"
-      "2025-01-31T12:00:00Z,SIMT simulator,false,,,16777216,67108864,4224,256,,1,modulo,,,,,,,,,"
-      ",,8388245,8388245.125,,0.125,12.5,,fp32,25,0,24,passed,,run_to_run,8,1,0,held,3\n"
-      "2025-01-31T12:00:00Z,SIMT simulator,false,,,16777216,67108864,4224,256,,8,warp-shuffle,,,"
-      ",,,,,,,,8388245,8388245.125,,0.125,12.5,,fp32,25,0,24,passed,,run_to_run,8,1,0,held,3\n"
-      "2025-01-31T12:00:00Z,SIMT simulator,false,,,16777216,67108864,4224,256,,9,shuffle-atomic,"
-      ",,,,,,,,,,8388245,8388245.125,,0.125,12.5,,fp32,25,0,24,passed,,not_guaranteed,8,2,1,"
-      "unclaimed,3\n");
+  const std::string run =
+      "2025-01-31T12:00:00Z,SIMT simulator,false,,,16777216,67108864,4224,256,,";
+  const std::string checks = ",,,,,,,,,,,,,,8388245,8388245.125,,0.125,12.5,,fp32,25,0,24,passed,";
+  EXPECT_THAT(lines_of(to_csv(simulated_report())),
+              ElementsAre(kHeader, run + "1,modulo" + checks + "run_to_run,8,1,0,held,3,",
+                          run + "8,warp-shuffle" + checks + "run_to_run,8,1,0,held,3,",
+                          run + "9,shuffle-atomic" + checks + "not_guaranteed,8,2,1,unclaimed,3,"));
+}
+
+TEST(Csv, APointThatDidNotRunSaysOnlyWhatWasAskedForAndWhy) {
+  const auto rows = parse_csv(csv_header() + csv_row_skipped(8, 64, "no room, sorry") +
+                              csv_row_skipped(8, std::nullopt, ""));
+  ASSERT_EQ(rows.size(), 3U);
+  for (std::size_t i = 0; i < rows[0].size(); ++i) {
+    const std::string& name = rows[0][i];
+    const bool asked = name == "n" || name == "bytes";
+    EXPECT_EQ(rows[1][i], name == "n"       ? "8"
+                          : name == "bytes" ? "32"
+                          : name == "block" ? "64"
+                          : name == "note"  ? "no room, sorry"
+                                            : "");
+    EXPECT_EQ(rows[2][i], asked ? rows[1][i] : "");
+  }
 }
 
 TEST(Csv, FieldsAreQuotedOnlyWhereTheyMustBe) {
@@ -96,8 +114,8 @@ TEST(Csv, FieldsAreQuotedOnlyWhereTheyMustBe) {
   report.stages[1].verification = {Verdict::failed, 1, 1, "plain; words"};
   const std::string text = to_csv(report);
   EXPECT_NE(text.find(R"(,"a ""b"", c",)"), std::string::npos);
-  EXPECT_NE(text.find(",\"first\nsecond\","), std::string::npos);
-  EXPECT_NE(text.find(",plain; words,"), std::string::npos);
+  EXPECT_NE(text.find(",\"first\nsecond\"\n"), std::string::npos);
+  EXPECT_NE(text.find(",plain; words\n"), std::string::npos);
   EXPECT_EQ(cell(report, "device"), R"(a "b", c)");
   EXPECT_EQ(cell(report, "note"), "first\nsecond");
 }
@@ -139,10 +157,9 @@ TEST(Csv, SaysWhatIsNotAsItShouldBe) {
 TEST(Csv, AStageThatCannotRunLeavesItsNumbersEmpty) {
   Report report = simulated_report();
   report.stages = {skipped_result()};
-  EXPECT_EQ(
-      lines_of(to_csv(report)).back(),
-      "2025-01-31T12:00:00Z,SIMT simulator,false,,,16777216,67108864,,,,13,bulk-copy,,,,,,,,,,"
-      ",,8388245.125,,,,,fp32,0,0,,skipped,needs another GPU,run_to_run,0,0,,untested,");
+  EXPECT_EQ(lines_of(to_csv(report)).back(),
+            "2025-01-31T12:00:00Z,SIMT simulator,false,,,16777216,67108864,,,,13,bulk-copy,,,,,,,,,"
+            ",,,,,,8388245.125,,,,,fp32,,,,skipped,run_to_run,,,,untested,,needs another GPU");
 }
 
 TEST(Csv, TheReferenceHasNoNumberAndItsLaunchesAreNotKnown) {
@@ -172,6 +189,8 @@ TEST(Csv, WithoutCeilingsThereAreNoShares) {
   EXPECT_EQ(cell(report, "share_of_copy"), "");
   EXPECT_EQ(cell(report, "share_of_read"), "");
   EXPECT_EQ(cell(report, "floor_s"), "");
+  EXPECT_EQ(cell(report, "copy_bytes_per_s"), "");
+  EXPECT_EQ(cell(report, "read_bytes_per_s"), "");
   EXPECT_EQ(cell(report, "median_s"), "0.0002048");
 }
 

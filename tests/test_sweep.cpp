@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "exports.hpp"
 #include "reduce_ladder/errors.hpp"
 #include "reference.hpp"
 #include "sample_report.hpp"
@@ -19,6 +20,7 @@
 namespace reduce_ladder {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -577,43 +579,28 @@ TEST(SweepText, IsPaintedUnasked) {
   EXPECT_THAT(painted, HasSubstr("  128  \x1b[32mPASSED\x1b[0m  \x1b[32mPASSED\x1b[0m"));
 }
 
-TEST(SweepCsv, ReadsOtherwise) {
-  auto points = timed_points();
-  points[1].report->stages = {simulated_report().stages[2]};
-  points[1].report->stages[0].result = -std::numeric_limits<float>::quiet_NaN();
-  EXPECT_EQ(
-      sweep_to_csv(points),
-      R"(n,bytes,block,number,name,verify,result,error,bound,distinct,median_s,min_s,iqr_s,samples,gbps,grid,copy_gbps,read_gbps,theoretical_gbps,floor_s
-1024,4096,256,1,modulo,passed,8388245,0.125,12.5,1,0.0002048,0.0002,2.048e-06,60,0.02,4224,4194.304,4095.9999999999995,4800,2.5e-06
-1024,4096,256,8,warp-shuffle,passed,8388245,0.125,12.5,1,3.2e-05,3.1e-05,1.6e-07,50,0.128,4224,4194.304,4095.9999999999995,4800,2.5e-06
-16777216,67108864,256,9,shuffle-atomic,passed,nan,0.125,12.5,2,,,,,,4224,4194.304,4095.9999999999995,4800,2.5e-06
-1099511627776,4398046511104,256,,,,,,,,,,,,,,,,,
-)");
-}
-
-TEST(SweepCsv, InventsWhatIsNotKnown) {
-  std::vector<SweepPoint> points = {
-      {.n = 1024, .report = at(simulated_report(), 1024), .skipped = ""},
-      {.n = 2048, .report = {}, .skipped = "no room"}};
-  StageResult own = simulated_report().stages[0];
-  own.grid = 132;
-  own.block = 1024;
-  points[0].report->stages = {own, skipped_result(), skipped_result(kSampleReference)};
-  EXPECT_THAT(
-      lines_of(sweep_to_csv(points)),
-      ElementsAre(::testing::_, "1024,4096,1024,1,modulo,passed,8388245,0.125,12.5,1,,,,,,132,,,,",
-                  "1024,4096,,13,bulk-copy,skipped,,,,,,,,,,,,,,",
-                  "1024,4096,,ref,cub,skipped,,,,,,,,,,,,,,", "2048,8192,,,,,,,,,,,,,,,,,,"));
-}
-
-TEST(SweepCsv, HasRowsOfDifferentLengths) {
+TEST(SweepCsv, HasOtherRowsThanTheReports) {
   auto points = timed_points();
   points[0].report->stages.push_back(skipped_result());
   points[1].report->stages.push_back(reference_result());
-  points[1].report->device.cuda->theoretical_bandwidth = 0;
-  for (const std::string& line : lines_of(sweep_to_csv(points))) {
-    EXPECT_EQ(std::ranges::count(line, ','), 19) << line;
+  const std::vector<std::string> lines = lines_of(sweep_to_csv(points));
+  std::vector<std::string> expected = {lines_of(csv_header()).front()};
+  for (const SweepPoint& point : points) {
+    if (!point.report) continue;
+    for (const std::string& row : lines_of(csv_rows(*point.report))) expected.push_back(row);
   }
+  ASSERT_EQ(lines.size(), expected.size() + 1);
+  expected.push_back(lines.back());
+  EXPECT_EQ(lines, expected);
+  EXPECT_THAT(lines.back(), AllOf(HasSubstr(",1099511627776,4398046511104,"),
+                                  HasSubstr(",out of memory on the GPU")));
+}
+
+TEST(SweepCsv, HidesThatAPointWasInterrupted) {
+  const std::vector<SweepPoint> points = {
+      {.n = 4, .block = 64, .report = {}, .skipped = "", .incomplete = true}};
+  const std::string row = lines_of(sweep_to_csv(points)).back();
+  EXPECT_THAT(row, AllOf(HasSubstr(",4,16,"), HasSubstr(",64,"), HasSubstr(",interrupted")));
 }
 
 TEST(SweepJson, IsNoJsonOrHoldsOtherReportsThanTheirOwn) {
