@@ -239,6 +239,8 @@ Report climb(Device& device, const Input& input, const Climb& what, const Progre
 
   report.cache = what.sampling.cache;
   report.verify = what.verify;
+  if (what.counted)
+    report.counters_note = "interrupted before counting";  // unless it comes to that
   const std::vector<PlannedStage> planned = plan_stages(device, input.info.n, what);
 
   // First what has no room on the device is refused, before its reference takes long.
@@ -359,7 +361,10 @@ const Evidence& Explainer::evidence(int number) {
   const auto is_it = [number](const PlannedStage& p) { return p.stage->number == number; };
   const auto& [stage, plan, obstacle] = *std::ranges::find_if(planned_, is_it);
   known->second.stage = stage;
-  if (obstacle) return known->second;
+  if (obstacle) {
+    known->second.fault = *obstacle;
+    return known->second;
+  }
   progress_(fmt::format("stage {}: counting", stage->name));
   return known->second = counting_.count(*stage, plan);
 }

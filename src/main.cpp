@@ -56,25 +56,39 @@ void notify(const std::string& text) {
   std::fputs(text.c_str(), stderr);
 }
 
-std::unique_ptr<Device> choose_device(const Options& options) {
+// With a word to the user, where it is not what one may expect.
+struct ChosenDevice {
+  std::unique_ptr<Device> device;
+  std::string notice;
+};
+
+ChosenDevice choose_device(const Options& options) {
+  const bool counters_required = options.counters == Options::Counters::required;
   switch (options.device.kind) {
     case DeviceRequest::Kind::sim:
-      return make_simulated_device(
-          {.seed = options.seed, .checked = options.check, .warp_size = options.warp_size});
+      if (counters_required) {
+        throw CountersUnavailable(
+            "--counters=require: the simulator has no hardware counters; --counters alone counts "
+            "on it");
+      }
+      return {make_simulated_device(
+                  {.seed = options.seed, .checked = options.check, .warp_size = options.warp_size}),
+              ""};
     case DeviceRequest::Kind::cuda:
-      return make_cuda_device(options.device.ordinal);
+      return {make_cuda_device(options.device.ordinal), ""};
     case DeviceRequest::Kind::automatic:
       break;
   }
   try {
-    return make_cuda_device(0);
+    return {make_cuda_device(0), ""};
   } catch (const NoGpuError& error) {
     if (options.require_gpu) throw;
-    if (!options.quiet) {
-      notify(fmt::format("reduce-ladder: {}; the stages run on the simulator instead\n",
-                         error.what()));
+    if (counters_required) {
+      throw CountersUnavailable(fmt::format(
+          "--counters=require: {}; --counters alone counts on the simulator", error.what()));
     }
-    return make_simulated_device(options.seed);
+    return {make_simulated_device(options.seed),
+            fmt::format("{}; the stages run on the simulator instead", error.what())};
   }
 }
 
@@ -191,8 +205,6 @@ int run_sweep_and_write(Device& device, const Options& options, const Climb& wha
 int run_once_and_write(Device& device, std::optional<Input> input_file, const Options& options,
                        const Climb& what, const Progress& progress,
                        const Interrupted& interrupted) {
-  // What cannot run is refused before its values are made.
-  if (!input_file) static_cast<void>(plan_stages(device, options.n, what));
   const Input input =
       input_file ? std::move(*input_file) : generate(*options.data, options.n, options.seed);
   const Report report = climb(device, input, what, progress, interrupted);
@@ -213,7 +225,6 @@ int run_once_and_write(Device& device, std::optional<Input> input_file, const Op
 // Prints, stage by stage, what counters say.
 int explain(Device& device, const Options& options, std::optional<Input> input_file,
             const Climb& what, const Progress& progress, const Interrupted& interrupted) {
-  // What cannot run is refused before anything is said.
   std::vector<PlannedStage> planned =
       plan_explanation(device, input_file ? input_file->info.n : options.n, what);
   const Input input =
@@ -223,7 +234,8 @@ int explain(Device& device, const Options& options, std::optional<Input> input_f
   for (const int number : options.stages) {
     if (interrupted()) {
       progress("");
-      notify(fmt::format("reduce-ladder: interrupted before stage {}\n", number));
+      notify(fmt::format("reduce-ladder: interrupted before stage {}\n",
+                         std::ranges::find(device.stages(), number, &Stage::number)->name));
       return kInterrupted;
     }
     const std::string text = explainer.explain(number, style);
@@ -251,10 +263,7 @@ int run(int argc, const char* const* argv) {
 
   std::optional<Input> input_file;
   if (options.input) input_file = read_input(*options.input);
-  const std::unique_ptr<Device> device = choose_device(options);
-  if (options.counters == Options::Counters::required && device->info().kind != DeviceKind::cuda) {
-    throw CountersUnavailable("--counters=require: the simulator has no hardware counters");
-  }
+  const auto [device, notice] = choose_device(options);
   const Climb what{.stages = options.stages,
                    .block = options.block,
                    .grid = options.grid,
@@ -264,6 +273,13 @@ int run(int argc, const char* const* argv) {
                    .sampling = options.sampling,
                    .counted = options.counters != Options::Counters::none,
                    .timed = !options.profile};
+  // What cannot run is refused before anything is said, or values are made.
+  if (!options.sweep) {
+    const Index n = input_file ? input_file->info.n : options.n;
+    static_cast<void>(options.explain ? plan_explanation(*device, n, what)
+                                      : plan_stages(*device, n, what));
+  }
+  if (!notice.empty() && !options.quiet) notify(fmt::format("reduce-ladder: {}\n", notice));
   std::signal(SIGINT, note_interrupt);
   const ProgressLine line(!options.quiet);
   const Progress progress = [&line](std::string_view step) { line.show(step); };

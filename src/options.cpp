@@ -309,13 +309,19 @@ CLI::Option* add_optional_value(CLI::App& app, const std::string& name, Parse pa
 std::vector<std::string> reversed_arguments(const CLI::App& app, int argc,
                                             const char* const* argv) {
   std::vector<std::string> arguments;
+  const CLI::Option* before = nullptr;
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
+    if (argument.empty() && before != nullptr && before->get_expected_min() == 0 &&
+        before->get_expected_max() > 0) {
+      throw UsageError(fmt::format("{} '': the value is empty", arguments.back()));
+    }
     const std::size_t equals =
         argument.starts_with("--") ? argument.find('=') : std::string_view::npos;
     const std::string name(argument.substr(0, equals));
     const CLI::Option* const option = app.get_option_no_throw(name);
     const bool is_flag = option != nullptr && option->get_expected_max() == 0;
+    before = option;
     if (is_flag && equals != std::string_view::npos) {
       throw UsageError(fmt::format("{}: {} takes no value", printable(argument), name));
     }
@@ -606,7 +612,7 @@ ParsedOptions parse_options(int argc, const char* const* argv, std::span<const S
   refuse(options.explain && *explain && !explain->results().front().empty() && *stages_option,
          "--explain: names its stages itself, or --stages does; not both");
   if (simulator) options.device = {.kind = DeviceRequest::Kind::sim};
-  if ((options.check || options.explain) && !*n && !options.sweep) options.n = kSmallCount;
+  if ((options.check || options.explain) && !*n) options.n = kSmallCount;
   int on_stdout = 0;
   for (const auto& target : {options.json, options.csv, options.markdown}) {
     on_stdout += target == "-" ? 1 : 0;

@@ -639,8 +639,8 @@ void fault_misaligned(const void* address, const Place& where) {
 
 void fault_shared_index(std::size_t index, std::size_t size, std::size_t bytes,
                         const Place& where) {
-  fault(fmt::format("shared memory word {} of {}, {} bytes at byte {}, at {}", index, size, bytes,
-                    index * bytes, where.text()));
+  fault(fmt::format("outside of shared memory: word {} of {}, {} bytes at byte {}, at {}", index,
+                    size, bytes, index * bytes, where.text()));
 }
 
 namespace {

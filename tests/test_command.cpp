@@ -112,7 +112,18 @@ TEST(Command, CountsWithoutBeingAsked) {
 TEST(Command, PassesWithoutTheHardwareCountersThatAreRequired) {
   const Outcome outcome =
       ladder({"--device", "sim", "--n", "1000", "--stages", "3", "--counters=require"});
-  expect_refusal(outcome, 4, {"--counters=require: the simulator has no hardware counters"});
+  expect_refusal(
+      outcome, 4,
+      {"--counters=require: the simulator has no hardware counters", "--counters alone"});
+  std::string why;
+  if (testing::shared_device(DeviceKind::cuda, why) != nullptr) return;
+  expect_refusal(ladder({"--n", "1000", "--counters=require"}), 4,
+                 {"--counters=require: no usable GPU", "--counters alone"});
+}
+
+TEST(Command, SaysWhereStagesRunThatItRefuses) {
+  expect_refusal(ladder({"--n", "2^40", "--block", "32", "--stages", "1"}), 2, {"a larger --block may help"});
+  expect_refusal(ladder({"--n", "2^40", "--block", "32", "--explain", "1"}), 2, {"a larger --block may help"});
 }
 
 TEST(Command, ExplainsNothing) {
@@ -125,7 +136,8 @@ TEST(Command, ExplainsNothing) {
       ladder({"--device", "sim", "--n", "5000", "--explain", "--stages", "1,2,cub"});
   EXPECT_EQ(several.status, 0) << several.err;
   EXPECT_THAT(several.out, AllOf(StartsWith("1 interleaved-modulo: "), HasSubstr("\n2 "),
-                                 HasSubstr("\nref cub: "), HasSubstr("cannot run here")));
+                                 HasSubstr("\nref cub: "), HasSubstr("Not counted: needs a GPU"),
+                                 Not(HasSubstr("\n\n\n"))));
   EXPECT_EQ(several.err, "");
 }
 
@@ -417,7 +429,7 @@ TEST(Command, LosesWhatWasDoneWhenInterrupted) {
     dup2(null, STDOUT_FILENO);
     // Far more than a second's work on any device that is not a GPU.
     execl(command.c_str(), command.c_str(), "--device", "sim", "--n", "16M", "--stages", "8,1-7",
-          "--json", path.c_str(), nullptr);
+          "--counters", "--json", path.c_str(), nullptr);
     _exit(127);
   }
   sleep(2);
@@ -429,6 +441,7 @@ TEST(Command, LosesWhatWasDoneWhenInterrupted) {
   const json report = json::parse(testing::read_whole(path));
   EXPECT_EQ(report["incomplete"], true);
   EXPECT_LT(report["stages"].size(), 8U);
+  EXPECT_EQ(report["counters_note"], "interrupted before counting");
   unlink(path.c_str());
 }
 

@@ -272,7 +272,7 @@ TEST(CheckedSimulator, MissesASlotThatNobodyFilled) {
 }
 TEST(CheckedSimulator, MissesASlotBehindTheLast) {
   expect_diagnosis<slot_behind_the_last>(
-      AllOf(HasSubstr("shared memory word 64 of 64, 4 bytes at byte 256"),
+      AllOf(HasSubstr("outside of shared memory: word 64 of 64, 4 bytes at byte 256"),
             HasSubstr("test_observer.cpp:")));
 }
 TEST(CheckedSimulator, MissesAResultThatIsNeverWritten) {

@@ -305,6 +305,7 @@ TEST(Options, CountersAreWantedOrRequired) {
   EXPECT_EQ(options({"--counters=require"}).counters, Options::Counters::required);
   expect_contains(refusal({"--counters=all"}), "--counters all: may be require, or nothing");
   expect_contains(refusal({"--counters="}), "--counters=: the value behind = is missing");
+  expect_contains(refusal({"--counters", ""}), "--counters '': the value is empty");
   expect_contains(refusal({"--counters", "--sweep", "n=1..4"}), "not allowed with --sweep");
   expect_contains(refusal({"--counters", "--profile"}), "not allowed with --profile");
   expect_contains(refusal({"--counters", "--sim-warp", "64"}), "warps of 32 lanes");
@@ -340,6 +341,7 @@ TEST(Options, ChecksAndWideWarpsAreOfTheSimulator) {
   EXPECT_TRUE(options({"--check"}).check);
   EXPECT_EQ(options({"--check"}).n, Index{1} << 20U);
   EXPECT_EQ(options({"--check", "--n", "7"}).n, 7U);
+  EXPECT_EQ(options({"--check", "--sweep", "block=32..64"}).n, Index{1} << 20U);
   EXPECT_EQ(options({"--check"}).device.kind, DeviceRequest::Kind::sim);
   EXPECT_EQ(options({"--sim-warp", "64"}).warp_size, 64U);
   EXPECT_EQ(options({"--sim-warp", "64"}).device.kind, DeviceRequest::Kind::sim);

@@ -371,7 +371,7 @@ TEST(Simulator, LetsAWarpBarrierMeetAShuffle) {
 TEST(Simulator, AllowsSharedMemoryBeyondWhatWasAskedFor) {
   EXPECT_THAT(fault_of(
                   1, 32, [] { SharedArray<float>()[threadIdx.x + 1] = 1; }, 32 * sizeof(float)),
-              HasSubstr("shared memory word 32 of 32"));
+              HasSubstr("outside of shared memory: word 32 of 32"));
 }
 
 // Whoever votes yes in a round: nobody, one thread, or a few.
@@ -441,7 +441,7 @@ TEST(Simulator, CountsAVoteOfAnAbandonedLaunch) {
                              __syncthreads_or(true);
                            });
                          }),
-                HasSubstr("shared memory word 0 of 0"));
+                HasSubstr("outside of shared memory: word 0 of 0"));
     unsigned yes = 0;
     run(simulator, 1, 64, [&] {
       for (unsigned i = 0; i < 70; ++i) yes += __syncthreads_or(false) ? 1 : 0;
@@ -602,7 +602,7 @@ TEST(Simulator, KeepsBlocksWaitingForOneThatFailed) {
                                   wait_for_grid();
                                   wait_for_grid();
                                 }),
-                  HasSubstr("block 7, thread 3: shared memory word 8 of 0"));
+                  HasSubstr("block 7, thread 3: outside of shared memory: word 8 of 0"));
     }
     EXPECT_THAT(fault_at_once(16, 64, [] { SharedArray<int>()[blockIdx.x] = 1; }),
                 HasSubstr("thread"));
@@ -856,7 +856,7 @@ TEST(Simulator, PollsOnForABlockThatFailed) {
                                  SharedArray<int>()[2] = 1;
                                });
                              }),
-                    HasSubstr("shared memory word 2 of 0"));
+                    HasSubstr("outside of shared memory: word 2 of 0"));
       }
     }
   }
@@ -870,7 +870,7 @@ TEST(Simulator, PollsOnForAThreadThatFailed) {
                          while (load(GlobalArray<ControlWord>(&word), memory_order_relaxed) == 0) {
                          }
                        }),
-              HasSubstr("block 0, thread 40: shared memory word 3 of 0"));
+              HasSubstr("block 0, thread 40: outside of shared memory: word 3 of 0"));
 }
 
 template <typename T>
