@@ -61,6 +61,12 @@ Value shared_wavefronts(const LaunchCounters& launch, Index /*n*/) {
   return ratio(sum(launch, {Counter::shared_load_wavefronts, Counter::shared_store_wavefronts}),
                shared_instructions(launch));
 }
+Value conflicts(const LaunchCounters& launch, Index /*n*/) {
+  return sum(launch, {Counter::shared_load_conflicts, Counter::shared_store_conflicts});
+}
+Value shared_conflicts(const LaunchCounters& launch, Index n) {
+  return ratio(conflicts(launch, n), shared_instructions(launch));
+}
 Value for_32_values(Value count, Index n) {
   return ratio(count, static_cast<double>(n) / 32);
 }
@@ -73,6 +79,9 @@ Value load_sectors(const LaunchCounters& launch, Index /*n*/) {
 Value load_lanes(const LaunchCounters& launch, Index /*n*/) {
   return ratio(launch[Counter::global_load_lanes], launch[Counter::global_loads]);
 }
+Value store_lanes(const LaunchCounters& launch, Index /*n*/) {
+  return ratio(launch[Counter::global_store_lanes], launch[Counter::global_stores]);
+}
 Value store_sectors(const LaunchCounters& launch, Index /*n*/) {
   return ratio(launch[Counter::global_store_sectors], launch[Counter::global_stores]);
 }
@@ -81,6 +90,9 @@ Value memory_bytes(const LaunchCounters& launch, Index /*n*/) {
 }
 Value atomics(const LaunchCounters& launch, Index /*n*/) {
   return launch[Counter::global_atomics];
+}
+Value atomic_lanes(const LaunchCounters& launch, Index /*n*/) {
+  return ratio(launch[Counter::global_atomic_lanes], launch[Counter::global_atomics]);
 }
 Value instructions(const LaunchCounters& launch, Index n) {
   return for_32_values(launch[Counter::warp_instructions], n);
@@ -101,10 +113,13 @@ struct Quantity {
   double least = 0;     // where there is nothing more to remove
   double share = 0.75;  // of what lies above that: no more is left where the cost is removed
   std::string_view counted_with = {};  // what a GPU cannot tell from it
+  bool for_values = false;             // per 32 values; one for all of them is the least
 };
 
 // Of block barriers: the same unit runs both.
 constexpr std::string_view kRegisterReads = "reads of special registers";
+// Of bank conflicts: the hardware meets some that do not follow from the addresses.
+constexpr std::string_view kNoise = "noise";
 
 constexpr Quantity kQuantities[] = {
     {Cost::launches, "launches",
@@ -121,10 +136,19 @@ constexpr Quantity kQuantities[] = {
     {Cost::none, "active lanes a shared-memory instruction", first<shared_lanes>},
     {Cost::bank_conflicts, "wavefronts a shared-memory instruction", first<shared_wavefronts>, 1,
      0.1},
-    {Cost::load_instructions, "global loads for 32 values", first<load_instructions>},
+    {Cost::none, "bank conflicts a shared-memory instruction", first<shared_conflicts>, 0, 0.75,
+     kNoise},
+    {Cost::load_instructions,
+     "global loads for 32 values",
+     first<load_instructions>,
+     0,
+     0.75,
+     {},
+     true},
     {Cost::none, "sectors a global load", first<load_sectors>},
-    {Cost::atomics, "atomic operations", first<atomics>},
-    {Cost::instructions, "warp instructions for 32 values", first<instructions>},
+    {Cost::atomics, "atomic instructions", first<atomics>},
+    {Cost::none, "active lanes an atomic instruction", first<atomic_lanes>},
+    {Cost::instructions, "warp instructions for 32 values", first<instructions>, 0, 0.75, {}, true},
     {Cost::none, "active lanes an instruction", first<lanes>},
     {Cost::none, "warps waiting at a block barrier, %", first<barrier_stall>},
 };
@@ -252,7 +276,8 @@ std::string comparison(const Evidence* before, const Evidence& after, Index n,
       notes.push_back(fmt::format("{}: {}", quantity.name, with(quantity.counted_with)));
     }
   }
-  return format_table(columns, style) + wrap("", join(notes, "; "), width_of(style));
+  const std::string table = format_table(columns, style);
+  return notes.empty() ? table : table + wrap("", join(notes, "; "), width_of(style));
 }
 
 // "block barriers a block 9 -> 3, ..." of what changed beside the claimed cost.
@@ -275,15 +300,17 @@ std::string judgement(const Evidence& before, const Evidence& after, Index n) {
   }
   const Quantity& claimed = *quantity_of(after.stage->cost);
   if (what == Removal::not_counted) {
-    return fmt::format("Not shown: {}. Of {} nothing was counted{}.", removes, claimed.name,
+    return fmt::format("Not shown: {}. There is no figure of {}{}.", removes, claimed.name,
                        claimed.cost == Cost::instructions
-                           ? ": the simulator does not, and there are no counters of a GPU"
+                           ? ": the simulator does not count them, and no counters of a GPU are "
+                             "at hand"
                            : " for so few values");
   }
   const auto [from, to] = change(claimed, before, after, n);
   const std::string_view verdict = what == Removal::removed       ? "Removed"
                                    : what == Removal::reduced     ? "Only reduced"
                                    : what == Removal::not_removed ? "NOT removed"
+                                   : what == Removal::added       ? "Added, not removed"
                                                                   : "Nothing to remove here";
   return fmt::format("{}: {}. The counters say: {} {} -> {}.", verdict, removes, claimed.name,
                      number(from), number(to));
@@ -317,12 +344,14 @@ Value plain(const LaunchCounters& launch, Index /*n*/) {
 // Of both: blocks and what their threads share.
 constexpr CounterColumn kCounted[] = {
     {"blocks", "", blocks},
+    {"warps", "", plain<Counter::warps>},
     {"barriers", "__syncthreads, as each warp comes to them", block_barriers, kRegisterReads},
     {"warp bar", "__syncwarp a block", warp_barriers},
-    {"shuffles", "a block", shuffles},
+    {"shfl", "shuffles a block", shuffles},
     {"shared", "shared-memory instructions a block", shared_a_block},
     {"lanes", "active ones of these", shared_lanes},
     {"waves", "wavefronts of these", shared_wavefronts},
+    {"confl", "bank conflicts, in all", conflicts, kNoise},
 };
 // Of both: global memory.
 constexpr CounterColumn kMemory[] = {
@@ -330,6 +359,7 @@ constexpr CounterColumn kMemory[] = {
     {"lanes", "active ones of a load", load_lanes},
     {"sectors", "of 32 bytes, a load", load_sectors},
     {"stores", "by a warp", plain<Counter::global_stores>},
+    {"st lanes", "of a store", store_lanes},
     {"st sect", "sectors a store", store_sectors},
     {"bytes", "loaded and stored", memory_bytes},
     {"atomics", "by a warp", atomics},
@@ -341,8 +371,6 @@ constexpr CounterColumn kMeasured[] = {
     {"loads", "from shared memory, also without an active lane",
      plain<Counter::shared_loads_issued>},
     {"stores", "likewise", plain<Counter::shared_stores_issued>},
-    {"ld confl", "bank conflicts met by loads", plain<Counter::shared_load_conflicts>},
-    {"st confl", "by stores", plain<Counter::shared_store_conflicts>},
     {"DRAM MB", "10^6 bytes read and written",
      [](const LaunchCounters& launch, Index /*n*/) {
        return ratio(launch[Counter::dram_bytes], 1e6);
@@ -392,8 +420,8 @@ std::string format_launches(const Report& report, std::string_view title,
   };
   if (counters.size() == 1) drop("by");
   for (const std::string_view header :
-       {"st confl", "st sect", "stores", "warp bar", "lanes", "launch", "waves", "shuffles",
-        "sectors", "bytes", "ld confl", "DRAM MB"}) {
+       {"warps", "st lanes", "st sect", "warp bar", "stores", "lanes", "launch", "waves", "shfl",
+        "sectors", "bytes", "DRAM MB"}) {
     if (least_width(columns) <= width) break;
     drop(header);
   }
@@ -461,9 +489,10 @@ Removal removal(const Evidence& before, const Evidence& after, Index n) {
   if (claimed == nullptr) return Removal::none_claimed;
   const auto [from, to] = change(*claimed, before, after, n);
   if (!from || !to) return Removal::not_counted;
-  const double there = *from - claimed->least;
-  const double left = *to - claimed->least;
-  if (there < 0.02) return left < 0.02 ? Removal::not_there : Removal::not_removed;
+  const double least = claimed->for_values ? 32 / static_cast<double>(n) : claimed->least;
+  const double there = *from - least;
+  const double left = *to - least;
+  if (there < 0.02) return left < 0.02 ? Removal::not_there : Removal::added;
   if (left <= claimed->share * there) return Removal::removed;
   return *to < *from && differ(*from, *to) ? Removal::reduced : Removal::not_removed;
 }

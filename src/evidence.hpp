@@ -40,6 +40,7 @@ enum class Removal {
   reduced,  // by a little
   not_removed,
   not_there,    // nor before
+  added,        // not there before
   not_counted,  // nobody did, or over too few values
   none_claimed,
 };
