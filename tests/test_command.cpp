@@ -122,8 +122,10 @@ TEST(Command, PassesWithoutTheHardwareCountersThatAreRequired) {
 }
 
 TEST(Command, SaysWhereStagesRunThatItRefuses) {
-  expect_refusal(ladder({"--n", "2^40", "--block", "32", "--stages", "1"}), 2, {"a larger --block may help"});
-  expect_refusal(ladder({"--n", "2^40", "--block", "32", "--explain", "1"}), 2, {"a larger --block may help"});
+  expect_refusal(ladder({"--n", "2^40", "--block", "32", "--stages", "1"}), 2,
+                 {"a larger --block may help"});
+  expect_refusal(ladder({"--n", "2^40", "--block", "32", "--explain", "1"}), 2,
+                 {"a larger --block may help"});
 }
 
 TEST(Command, ExplainsNothing) {
