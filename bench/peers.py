@@ -224,12 +224,14 @@ def main(arguments):
     try:
         first, last = map(int, arguments[:2])
         columns = arguments[2].split(",") if len(arguments) == 3 else []
-        if len(arguments) > 3 or not 0 <= first <= last <= LARGEST_EXPONENT:
+        named = not columns or {"n", "name"} <= set(columns)
+        if len(arguments) > 3 or not named or not 0 <= first <= last <= LARGEST_EXPONENT:
             raise ValueError
     except ValueError:
         say(
             f"FIRST LAST must be exponents of two from 0 to {LARGEST_EXPONENT}, FIRST at most LAST,"
-            f" not '{' '.join(arguments)}'"
+            " and COLUMNS, if any, names with commas between them, n and name among them, not"
+            f" '{' '.join(arguments)}'"
         )
         return 2
     if no_torch:

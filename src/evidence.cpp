@@ -462,14 +462,13 @@ std::vector<Share> shares(const Launches& launches, unsigned multiprocessors) {
     const Value sectors =
         sum(launch, {Counter::global_load_sectors, Counter::global_store_sectors});
     const Value shared = shared_instructions(launch);
-    const Value conflicts =
-        sum(launch, {Counter::shared_load_conflicts, Counter::shared_store_conflicts});
+    const Value met = conflicts(launch, {});
     const Value barriers = launch[Counter::block_barriers];
     const Value at_one = launch[Counter::global_atomic_lanes_at_one];
-    if (!sectors || !shared || !conflicts || !barriers || !at_one) return {};
+    if (!sectors || !shared || !met || !barriers || !at_one) return {};
     all[0].share += kSector * *sectors;
     all[1].share += kSharedInstruction * *shared;
-    all[2].share += kConflict * *conflicts;
+    all[2].share += kConflict * *met;
     all[3].share += kBarrier * *barriers;
     all[4].share += kAtomicLane * multiprocessors * *at_one;
     all[5].share += &launch == &launches.front() ? 0 : kLaunch * multiprocessors;
@@ -516,9 +515,7 @@ std::string format_explanation(const Evidence* before, const Evidence& after, In
     text += wrap("  ", idea_of(source), width) + "\n" + excerpt(kernel_of(source)) + "\n";
   }
   if (after.simulated.empty() && after.measured.empty()) {
-    return text + wrap("Not counted: ",
-                       after.fault.empty() ? "it cannot run here." : std::string_view(after.fault),
-                       width);
+    return text + wrap("Not counted: ", after.fault, width);
   }
   text += wrap("",
                before == nullptr ? fmt::format("Counted, n = {}:", with_separators(n))

@@ -31,10 +31,11 @@ struct Evidence {
   const Stage* stage = nullptr;
   Launches simulated;
   Launches measured;       // empty: not on a GPU
-  std::string fault = {};  // that the simulator met while it counted
+  std::string fault = {};  // that the simulator met, or why nothing was counted
 };
 
-// What became of the cost that `after` is for, by what was measured if it was.
+// What became of the cost that `after` is for: by what was measured, where it was and has nothing
+// else in it.
 enum class Removal {
   removed,
   reduced,  // by a little

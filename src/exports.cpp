@@ -65,7 +65,10 @@ constexpr std::array kFields = {
     Field{"bytes", [](const Report& r,
                       const StageResult&) { return fmt::to_string(r.input.n * sizeof(float)); }},
     Field{"grid", [](const Report&, const StageResult& s) { return known(s.grid); }},
-    Field{"block", [](const Report&, const StageResult& s) { return known(s.block); }},
+    Field{"block",
+          [](const Report& r, const StageResult& s) {
+            return known(s.block != 0 ? s.block : r.block.value_or(0));
+          }},
     Field{"cache",
           [](const Report& r, const StageResult&) {
             return r.device.cuda ? std::string(to_word(r.cache)) : "";
@@ -160,7 +163,6 @@ constexpr std::array kFields = {
     Field{"claim", [](const Report&,
                       const StageResult& s) { return std::string(to_word(s.probe.outcome)); }},
     Field{"launches", [](const Report&, const StageResult& s) { return known(s.launches); }},
-    // The last: readers that split at commas find all others.
     Field{"note", [](const Report&, const StageResult& s) { return s.verification.note; }},
 };
 
@@ -265,8 +267,10 @@ std::string csv_header() {
   return csv_line([](const Field& field) { return std::string(field.name); });
 }
 
-std::string csv_row_skipped(Index n, std::optional<unsigned> block, const std::string& why) {
+std::string csv_row_without_stage(Index n, std::optional<unsigned> block, bool incomplete,
+                                  const std::string& why) {
   return csv_line([&](const Field& field) {
+    if (field.name == "incomplete") return fmt::to_string(incomplete);
     if (field.name == "n") return fmt::to_string(n);
     if (field.name == "bytes") return fmt::to_string(n * sizeof(float));
     if (field.name == "block") return known(block.value_or(0));

@@ -14,7 +14,8 @@ namespace reduce_ladder {
 //   incomplete               true where the run was interrupted: rows are missing
 //   driver, runtime          of CUDA
 //   n, bytes                 values summed, their size
-//   grid, block              of the first launch: blocks, and threads of each
+//   grid, block              of the first launch: blocks, and threads of each; where a stage has no
+//                            block of its own, or did not run, what --block asked for
 //   cache                    cold or warm L2
 //   stage, name              number and name
 //   median_s, min_s, iqr_s   of the times of single runs
@@ -42,9 +43,10 @@ std::string csv_rows(const Report& report);
 // The names of these columns, a line. So the rows of many reports can stand in one table.
 std::string csv_header();
 
-// A row for `n` values by blocks of `block` threads (nullopt: each stage's own) that were not run,
-// and why.
-std::string csv_row_skipped(Index n, std::optional<unsigned> block, const std::string& why);
+// A row for `n` values by blocks of `block` threads (nullopt: each stage's own) of which no stage
+// was run, and why. `incomplete`: because the run was interrupted.
+std::string csv_row_without_stage(Index n, std::optional<unsigned> block, bool incomplete,
+                                  const std::string& why);
 
 // Header and rows.
 std::string to_csv(const Report& report);

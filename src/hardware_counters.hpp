@@ -44,12 +44,12 @@ class HardwareCounters {
   // `prepare`, if any, comes before each time that `run` is called, and is not counted. Throws
   // CountersUnavailable, and what the two throw. As counters.hpp has them, but that
   //  - block_barriers has all instructions of the unit that runs them, less loads of constants:
-  //  with
-  //    reads of special registers, but of the index of a thread (S2UR and S2R; on an H200 two a
-  //    warp and up to one a block more, as ../bench/opcodes shows);
+  //  also
+  //    reads of special registers (S2UR, S2R) but of the index of a thread, as ../bench/opcodes
+  //    shows; on an H200, in rungs 1 to 9, two a warp and up to one a block;
   //  - shuffles has also votes, and takes 32 lanes for each;
   //  - global_loads and their sectors have no bulk copies;
-  //  - wavefronts follow from the addresses, conflicts were met: more, by 1% to 2%;
+  //  - wavefronts follow from the addresses, conflicts were met: more, as README.md says;
   //  - global_load_sectors and global_store_sectors are those asked of L1, global_atomics has
   //    reductions, too;
   //  - the counters of DRAM have what other clients of the GPU move meanwhile.

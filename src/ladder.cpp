@@ -366,7 +366,10 @@ const Evidence& Explainer::evidence(int number) {
     return known->second;
   }
   progress_(fmt::format("stage {}: counting", stage->name));
-  return known->second = counting_.count(*stage, plan);
+  Evidence& counted = known->second = counting_.count(*stage, plan);
+  const bool nothing = counted.simulated.empty() && counted.measured.empty();
+  if (nothing && counted.fault.empty()) counted.fault = counting_.note();
+  return counted;
 }
 
 std::string Explainer::explain(int number, const TextStyle& style) {

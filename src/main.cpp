@@ -224,13 +224,12 @@ int run_once_and_write(Device& device, std::optional<Input> input_file, const Op
 
 // Prints, stage by stage, what counters say.
 int explain(Device& device, const Options& options, std::optional<Input> input_file,
-            const Climb& what, const Progress& progress, const Interrupted& interrupted) {
-  std::vector<PlannedStage> planned =
-      plan_explanation(device, input_file ? input_file->info.n : options.n, what);
+            std::vector<PlannedStage> planned, const Progress& progress,
+            const Interrupted& interrupted) {
   const Input input =
       input_file ? std::move(*input_file) : generate(*options.data, options.n, options.seed);
   const TextStyle style = text_style(options.color, STDOUT_FILENO);
-  Explainer explainer(device, input, std::move(planned), what.misalignment, progress);
+  Explainer explainer(device, input, std::move(planned), options.misalignment, progress);
   for (const int number : options.stages) {
     if (interrupted()) {
       progress("");
@@ -274,10 +273,10 @@ int run(int argc, const char* const* argv) {
                    .counted = options.counters != Options::Counters::none,
                    .timed = !options.profile};
   // What cannot run is refused before anything is said, or values are made.
+  std::vector<PlannedStage> planned;
   if (!options.sweep) {
     const Index n = input_file ? input_file->info.n : options.n;
-    static_cast<void>(options.explain ? plan_explanation(*device, n, what)
-                                      : plan_stages(*device, n, what));
+    planned = options.explain ? plan_explanation(*device, n, what) : plan_stages(*device, n, what);
   }
   if (!notice.empty() && !options.quiet) notify(fmt::format("reduce-ladder: {}\n", notice));
   std::signal(SIGINT, note_interrupt);
@@ -285,7 +284,8 @@ int run(int argc, const char* const* argv) {
   const Progress progress = [&line](std::string_view step) { line.show(step); };
   const Interrupted interrupted = [] { return interrupt_count != 0; };
   if (options.explain) {
-    return explain(*device, options, std::move(input_file), what, progress, interrupted);
+    return explain(*device, options, std::move(input_file), std::move(planned), progress,
+                   interrupted);
   }
   return options.sweep ? run_sweep_and_write(*device, options, what, progress, interrupted)
                        : run_once_and_write(*device, std::move(input_file), options, what, progress,

@@ -309,19 +309,19 @@ CLI::Option* add_optional_value(CLI::App& app, const std::string& name, Parse pa
 std::vector<std::string> reversed_arguments(const CLI::App& app, int argc,
                                             const char* const* argv) {
   std::vector<std::string> arguments;
-  const CLI::Option* before = nullptr;
+  const CLI::Option* valueless = nullptr;  // the argument before, if it may have a value
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
-    if (argument.empty() && before != nullptr && before->get_expected_min() == 0 &&
-        before->get_expected_max() > 0) {
-      throw UsageError(fmt::format("{} '': the value is empty", arguments.back()));
+    if (argument.empty() && valueless != nullptr) {
+      throw UsageError(fmt::format("{} '': the value is empty", valueless->get_name()));
     }
     const std::size_t equals =
         argument.starts_with("--") ? argument.find('=') : std::string_view::npos;
     const std::string name(argument.substr(0, equals));
     const CLI::Option* const option = app.get_option_no_throw(name);
     const bool is_flag = option != nullptr && option->get_expected_max() == 0;
-    before = option;
+    const bool may_have_value = option != nullptr && !is_flag && option->get_expected_min() == 0;
+    valueless = may_have_value && equals == std::string_view::npos ? option : nullptr;
     if (is_flag && equals != std::string_view::npos) {
       throw UsageError(fmt::format("{}: {} takes no value", printable(argument), name));
     }

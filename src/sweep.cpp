@@ -529,11 +529,11 @@ std::string format_sweep(const std::vector<SweepPoint>& points, const TextStyle&
 std::string sweep_to_csv(const std::vector<SweepPoint>& points) {
   std::string csv = csv_header();
   for (const SweepPoint& point : points) {
-    if (point.report) {
+    if (point.report && !point.report->stages.empty()) {
       csv += csv_rows(*point.report);
     } else {
-      csv +=
-          csv_row_skipped(point.n, point.block, point.incomplete ? "interrupted" : point.skipped);
+      csv += csv_row_without_stage(point.n, point.block, point.incomplete,
+                                   point.incomplete ? "interrupted" : point.skipped);
     }
   }
   return csv;

@@ -126,8 +126,6 @@ TEST(Evidence, SaysInWordsWhatTheCountersDoNot) {
 
 TEST(Evidence, HidesWhyAStageWasNotCounted) {
   const Stage stage = stage_for(Cost::blocks);
-  EXPECT_THAT(format_explanation(nullptr, {&stage, {}, {}}, kN, 16, {}),
-              HasSubstr("Not counted: it cannot run here."));
   EXPECT_THAT(format_explanation(nullptr, {&stage, {}, {}, "thread 3 went astray"}, kN, 16, {}),
               HasSubstr("Not counted: thread 3 went astray"));
 }

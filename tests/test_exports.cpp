@@ -92,17 +92,18 @@ TEST(Csv, OfTheSimulatorLeavesWhatItCannotMeasureEmpty) {
 }
 
 TEST(Csv, APointThatDidNotRunSaysOnlyWhatWasAskedForAndWhy) {
-  const auto rows = parse_csv(csv_header() + csv_row_skipped(8, 64, "no room, sorry") +
-                              csv_row_skipped(8, std::nullopt, ""));
+  const auto rows = parse_csv(csv_header() + csv_row_without_stage(8, 64, false, "no room, sorry") +
+                              csv_row_without_stage(8, std::nullopt, false, ""));
   ASSERT_EQ(rows.size(), 3U);
   for (std::size_t i = 0; i < rows[0].size(); ++i) {
     const std::string& name = rows[0][i];
-    const bool asked = name == "n" || name == "bytes";
-    EXPECT_EQ(rows[1][i], name == "n"       ? "8"
-                          : name == "bytes" ? "32"
-                          : name == "block" ? "64"
-                          : name == "note"  ? "no room, sorry"
-                                            : "");
+    const bool asked = name == "n" || name == "bytes" || name == "incomplete";
+    EXPECT_EQ(rows[1][i], name == "n"            ? "8"
+                          : name == "bytes"      ? "32"
+                          : name == "block"      ? "64"
+                          : name == "note"       ? "no room, sorry"
+                          : name == "incomplete" ? "false"
+                                                 : "");
     EXPECT_EQ(rows[2][i], asked ? rows[1][i] : "");
   }
 }
@@ -157,9 +158,10 @@ TEST(Csv, SaysWhatIsNotAsItShouldBe) {
 TEST(Csv, AStageThatCannotRunLeavesItsNumbersEmpty) {
   Report report = simulated_report();
   report.stages = {skipped_result()};
-  EXPECT_EQ(lines_of(to_csv(report)).back(),
-            "2025-01-31T12:00:00Z,SIMT simulator,false,,,16777216,67108864,,,,13,bulk-copy,,,,,,,,,"
-            ",,,,,,8388245.125,,,,,fp32,,,,skipped,run_to_run,,,,untested,,needs another GPU");
+  EXPECT_EQ(
+      lines_of(to_csv(report)).back(),
+      "2025-01-31T12:00:00Z,SIMT simulator,false,,,16777216,67108864,,256,,13,bulk-copy,,,,,,,,,"
+      ",,,,,,8388245.125,,,,,fp32,,,,skipped,run_to_run,,,,untested,,needs another GPU");
 }
 
 TEST(Csv, TheReferenceHasNoNumberAndItsLaunchesAreNotKnown) {
@@ -169,7 +171,10 @@ TEST(Csv, TheReferenceHasNoNumberAndItsLaunchesAreNotKnown) {
   EXPECT_EQ(cell(report, "name"), "cub");
   EXPECT_EQ(cell(report, "median_s"), "4.096e-05");
   EXPECT_EQ(cell(report, "result"), "8388245");
-  for (const char* name : {"launches", "grid", "block"}) EXPECT_EQ(cell(report, name), "") << name;
+  for (const char* name : {"launches", "grid"}) EXPECT_EQ(cell(report, name), "") << name;
+  EXPECT_EQ(cell(report, "block"), "256") << "what was asked for";
+  report.block.reset();
+  EXPECT_EQ(cell(report, "block"), "");
 }
 
 TEST(Csv, TheShapeIsTheStagesOwnAndNotTheOneAskedFor) {

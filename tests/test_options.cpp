@@ -306,6 +306,7 @@ TEST(Options, CountersAreWantedOrRequired) {
   expect_contains(refusal({"--counters=all"}), "--counters all: may be require, or nothing");
   expect_contains(refusal({"--counters="}), "--counters=: the value behind = is missing");
   expect_contains(refusal({"--counters", ""}), "--counters '': the value is empty");
+  EXPECT_EQ(refusal({"--counters=require", ""}).find("the value is empty"), std::string::npos);
   expect_contains(refusal({"--counters", "--sweep", "n=1..4"}), "not allowed with --sweep");
   expect_contains(refusal({"--counters", "--profile"}), "not allowed with --profile");
   expect_contains(refusal({"--counters", "--sim-warp", "64"}), "warps of 32 lanes");

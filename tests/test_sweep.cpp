@@ -600,7 +600,24 @@ TEST(SweepCsv, HidesThatAPointWasInterrupted) {
   const std::vector<SweepPoint> points = {
       {.n = 4, .block = 64, .report = {}, .skipped = "", .incomplete = true}};
   const std::string row = lines_of(sweep_to_csv(points)).back();
-  EXPECT_THAT(row, AllOf(HasSubstr(",4,16,"), HasSubstr(",64,"), HasSubstr(",interrupted")));
+  EXPECT_THAT(row, AllOf(HasSubstr(",,true,"), HasSubstr(",4,16,"), HasSubstr(",64,"),
+                         HasSubstr(",interrupted")));
+  // In its first stage.
+  std::vector<SweepPoint> begun = points;
+  begun[0].report = simulated_report();
+  begun[0].report->stages.clear();
+  begun[0].report->incomplete = true;
+  EXPECT_EQ(sweep_to_csv(begun), sweep_to_csv(points));
+}
+
+TEST(SweepCsv, DoesNotTellBlocksApartWhereAStageHasNone) {
+  SweepPoint point{.n = 1024, .block = 64, .report = at(simulated_report(), 1024), .skipped = ""};
+  point.report->block = 64;
+  point.report->stages = {skipped_result(), reference_result()};
+  const std::vector<std::string> lines = lines_of(sweep_to_csv({point}));
+  ASSERT_EQ(lines.size(), 3U);
+  EXPECT_THAT(lines[1], HasSubstr(",64,,13,bulk-copy,"));
+  EXPECT_THAT(lines[2], HasSubstr(",64,,ref,cub,"));
 }
 
 TEST(SweepJson, IsNoJsonOrHoldsOtherReportsThanTheirOwn) {
