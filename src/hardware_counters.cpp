@@ -154,7 +154,8 @@ class HardwareCounters::Cupti {
       auto* const say = reinterpret_cast<decltype(&cuptiGetResultString)>(::dlsym(library_, name));
       const char* text = nullptr;
       if (say == nullptr || say(result, &text) != CUPTI_SUCCESS || text == nullptr) continue;
-      words += (words.empty() ? "" : ", ") + std::string(text);
+      // The second may have no more to say.
+      if (words != text) words += (words.empty() ? "" : ", ") + std::string(text);
     }
     return words.empty() ? "error " + std::to_string(static_cast<int>(result)) : words;
   }

@@ -63,7 +63,8 @@ TEST(HardwareCounters, LooksInTheToolkitBeforeTheSystem) {
 
 TEST(HardwareCounters, DoesNotSayHowToGetThePrivilege) {
   EXPECT_THAT(refusal_of_fake(35),
-              AllOf(HasSubstr("cuptiProfilerInitialize: CUPTI_ERROR_INSUFFICIENT_PRIVILEGES"),
+              AllOf(HasSubstr("cuptiProfilerInitialize: CUPTI_ERROR_INSUFFICIENT_PRIVILEGES, more "
+                              "permission is needed ("),
                     HasSubstr("NVreg_RestrictProfilingToAdminUsers=0"), Not(HasSubstr("\n"))));
 }
 
@@ -71,6 +72,10 @@ TEST(HardwareCounters, DoesNotSuspectAnotherProfiler) {
   EXPECT_THAT(refusal_of_fake(26), HasSubstr("ncu"));  // CUPTI_ERROR_HARDWARE_BUSY
   EXPECT_THAT(refusal_of_fake(39), HasSubstr("ncu"));  // ..._MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED
   EXPECT_THAT(refusal_of_fake(999), HasSubstr("profiler"));  // CUPTI_ERROR_UNKNOWN
+}
+
+TEST(HardwareCounters, RepeatsTheWordsOfAnError) {
+  EXPECT_THAT(refusal_of_fake(39), HasSubstr("cuptiProfilerInitialize: CUPTI_ERROR_OTHER ("));
 }
 
 // A GPU over 100,000 ones, whose counters may be read.
