@@ -34,21 +34,28 @@ Value first(const Launches& launches, Index n) {
   return launches.empty() ? std::nullopt : quantity(launches.front(), n);
 }
 
+template <Counter counter>
+Value plain(const LaunchCounters& launch, Index /*n*/) {
+  return launch[counter];
+}
+template <Counter of, Counter to>
+Value per(const LaunchCounters& launch, Index /*n*/) {
+  return ratio(launch[of], launch[to]);
+}
+constexpr auto blocks = plain<Counter::blocks>;
+constexpr auto block_barriers = per<Counter::block_barriers, Counter::warps>;
+constexpr auto warp_barriers = per<Counter::warp_barriers, Counter::blocks>;
+constexpr auto shuffles = per<Counter::shuffles, Counter::blocks>;
+constexpr auto load_lanes = per<Counter::global_load_lanes, Counter::global_loads>;
+constexpr auto load_sectors = per<Counter::global_load_sectors, Counter::global_loads>;
+constexpr auto store_lanes = per<Counter::global_store_lanes, Counter::global_stores>;
+constexpr auto store_sectors = per<Counter::global_store_sectors, Counter::global_stores>;
+constexpr auto atomics = plain<Counter::global_atomics>;
+constexpr auto atomic_lanes = per<Counter::global_atomic_lanes, Counter::global_atomics>;
+constexpr auto lanes = plain<Counter::lanes_per_instruction>;
+
 Value shared_instructions(const LaunchCounters& launch) {
   return sum(launch, {Counter::shared_loads, Counter::shared_stores});
-}
-
-Value blocks(const LaunchCounters& launch, Index /*n*/) {
-  return launch[Counter::blocks];
-}
-Value block_barriers(const LaunchCounters& launch, Index /*n*/) {
-  return ratio(launch[Counter::block_barriers], launch[Counter::warps]);
-}
-Value warp_barriers(const LaunchCounters& launch, Index /*n*/) {
-  return ratio(launch[Counter::warp_barriers], launch[Counter::blocks]);
-}
-Value shuffles(const LaunchCounters& launch, Index /*n*/) {
-  return ratio(launch[Counter::shuffles], launch[Counter::blocks]);
 }
 Value shared_a_block(const LaunchCounters& launch, Index /*n*/) {
   return ratio(shared_instructions(launch), launch[Counter::blocks]);
@@ -73,32 +80,11 @@ Value for_32_values(Value count, Index n) {
 Value load_instructions(const LaunchCounters& launch, Index n) {
   return for_32_values(launch[Counter::global_loads], n);
 }
-Value load_sectors(const LaunchCounters& launch, Index /*n*/) {
-  return ratio(launch[Counter::global_load_sectors], launch[Counter::global_loads]);
-}
-Value load_lanes(const LaunchCounters& launch, Index /*n*/) {
-  return ratio(launch[Counter::global_load_lanes], launch[Counter::global_loads]);
-}
-Value store_lanes(const LaunchCounters& launch, Index /*n*/) {
-  return ratio(launch[Counter::global_store_lanes], launch[Counter::global_stores]);
-}
-Value store_sectors(const LaunchCounters& launch, Index /*n*/) {
-  return ratio(launch[Counter::global_store_sectors], launch[Counter::global_stores]);
-}
 Value memory_bytes(const LaunchCounters& launch, Index /*n*/) {
   return sum(launch, {Counter::global_load_bytes, Counter::global_store_bytes});
 }
-Value atomics(const LaunchCounters& launch, Index /*n*/) {
-  return launch[Counter::global_atomics];
-}
-Value atomic_lanes(const LaunchCounters& launch, Index /*n*/) {
-  return ratio(launch[Counter::global_atomic_lanes], launch[Counter::global_atomics]);
-}
 Value instructions(const LaunchCounters& launch, Index n) {
   return for_32_values(launch[Counter::warp_instructions], n);
-}
-Value lanes(const LaunchCounters& launch, Index /*n*/) {
-  return launch[Counter::lanes_per_instruction];
 }
 Value barrier_stall(const LaunchCounters& launch, Index /*n*/) {
   return ratio(launch[Counter::barrier_stall], 0.01);
@@ -128,27 +114,30 @@ constexpr Quantity kQuantities[] = {
      },
      1, 0.1},
     {Cost::blocks, "blocks", first<blocks>, 1},
-    {Cost::block_barriers, "block barriers a block", first<block_barriers>, 0, 0.75,
-     kRegisterReads},
+    {.cost = Cost::block_barriers,
+     .name = "block barriers a block",
+     .of = first<block_barriers>,
+     .counted_with = kRegisterReads},
     {Cost::none, "warp barriers a block", first<warp_barriers>},
     {Cost::none, "shuffles a block", first<shuffles>},
     {Cost::shared_instructions, "shared-memory instructions a block", first<shared_a_block>},
     {Cost::none, "active lanes a shared-memory instruction", first<shared_lanes>},
     {Cost::bank_conflicts, "wavefronts a shared-memory instruction", first<shared_wavefronts>, 1,
      0.1},
-    {Cost::none, "bank conflicts a shared-memory instruction", first<shared_conflicts>, 0, 0.75,
-     kNoise},
-    {Cost::load_instructions,
-     "global loads for 32 values",
-     first<load_instructions>,
-     0,
-     0.75,
-     {},
-     true},
+    {.name = "bank conflicts a shared-memory instruction",
+     .of = first<shared_conflicts>,
+     .counted_with = kNoise},
+    {.cost = Cost::load_instructions,
+     .name = "global loads for 32 values",
+     .of = first<load_instructions>,
+     .for_values = true},
     {Cost::none, "sectors a global load", first<load_sectors>},
     {Cost::atomics, "atomic instructions", first<atomics>},
     {Cost::none, "active lanes an atomic instruction", first<atomic_lanes>},
-    {Cost::instructions, "warp instructions for 32 values", first<instructions>, 0, 0.75, {}, true},
+    {.cost = Cost::instructions,
+     .name = "warp instructions for 32 values",
+     .of = first<instructions>,
+     .for_values = true},
     {Cost::none, "active lanes an instruction", first<lanes>},
     {Cost::none, "warps waiting at a block barrier, %", first<barrier_stall>},
 };
@@ -335,11 +324,6 @@ struct CounterColumn {
   Value (*of)(const LaunchCounters& launch, Index n);
   std::string_view counted_with = {};  // what a GPU cannot tell from it
 };
-
-template <Counter counter>
-Value plain(const LaunchCounters& launch, Index /*n*/) {
-  return launch[counter];
-}
 
 // Of both: blocks and what their threads share.
 constexpr CounterColumn kCounted[] = {

@@ -331,10 +331,10 @@ std::vector<std::string> reversed_arguments(const CLI::App& app, int argc,
       arguments.push_back(name);
       if (equals != std::string_view::npos) {
         arguments.emplace_back(argument.substr(equals + 1));
-        if (arguments.back().empty() && option->get_expected_min() == 0) {
+        if (arguments.back().empty() && may_have_value) {
           throw UsageError(fmt::format("{}: the value behind = is missing", printable(argument)));
         }
-      } else if (!is_flag && option->get_expected_min() > 0 && i + 1 == argc) {
+      } else if (!is_flag && !may_have_value && i + 1 == argc) {
         arguments.emplace_back();
       }
     }
