@@ -239,8 +239,8 @@ Report climb(Device& device, const Input& input, const Climb& what, const Progre
 
   report.cache = what.sampling.cache;
   report.verify = what.verify;
-  if (what.counted)
-    report.counters_note = "interrupted before counting";  // unless it comes to that
+  // Unless it comes to that.
+  if (what.counted) report.counters_note = "interrupted before counting";
   const std::vector<PlannedStage> planned = plan_stages(device, input.info.n, what);
 
   // First what has no room on the device is refused, before its reference takes long.
